@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import collections
 import contextlib
+import itertools
 import json
 import mmap
 import os
@@ -20,10 +21,12 @@ from ..core.deadline import STEP_TIMEOUT_S
 from ..machine import cpus, memory_errors
 from ..measure import fio, transfer
 from ..measure.block_pattern import BLOCK_BYTES, Pattern, numbered
+from ..measure.rounds import cell_s
 from ..records.base import to_json
-from ..records.measurement import IntegrityDetails, WrongBlock
-from ..records.plan import PlannedIntegrity, PlannedTest
+from ..records.measurement import IntegrityDetails, PassEnd, WrongBlock
+from ..records.plan import MOST_PASSES, PlannedIntegrity, PlannedTest
 from ..run.criteria import integrity_text, is_of_drive
+from ..run.folder import NEWS_S
 from . import wrong_blocks
 from .before_read_back import BeforeReadBack
 from .drive_context import Attempt, DriveContext
@@ -57,11 +60,11 @@ def write_and_read_back(station: DriveContext, test: PlannedTest, attempt: Attem
     if not test.integrity:
         return True
     reading = ReadBack(station, test, test.integrity, attempt)
-    for number in range(1, test.integrity.passes + 1):
-        station.guard("integrity", phase="integrity", time_left_s=time_left_s)
+    for number in itertools.takewhile(reading.is_due, itertools.count(1)):
+        left_s = None if time_left_s is None else max(0.0, time_left_s - reading.elapsed_s())
+        reading.heat(number, left_s)
+        station.guard("integrity", phase="integrity", time_left_s=left_s)
         reading.one_pass(number)
-        if not reading.complete:
-            break
     station.bench.settle()
     found = reading.note(reading.complete)
     if found.wrong_blocks and not is_of_drive(found, "complete"):
@@ -80,7 +83,7 @@ class ReadBack:
 
     def __init__(self, station: DriveContext, test: PlannedTest, asked: PlannedIntegrity, attempt: Attempt) -> None:
         self._station, self._test, self._attempt = station, test, attempt
-        self._passes, self._pause_s = asked.passes, asked.left_alone_s
+        self._asked = asked
         self._before = BeforeReadBack(station, asked)
         identity, run_id = station.held.identity, station.job.run_dir.run_id
         self._drive = numbered(32, *(str(identity.get(name)) for name in _NAMES), station.drive)
@@ -96,8 +99,37 @@ class ReadBack:
         self._unreadable = 0
         self._done = {writes: transfer.Done(True, 0, 0.0) for writes in (True, False)}
         self.complete = True
+        self._by_pass: list[PassEnd] = []
+        self._began_s = time.monotonic()
+        # Between passes, by the kernel's count.
+        self._heat_bytes = 0
         self._kernel_before = station.held.bytes_written()
         self._memory_before = memory_errors.read(station.job.host)
+
+    def elapsed_s(self) -> float:
+        """Return the time since the first pass began."""
+        return time.monotonic() - self._began_s
+
+    def is_due(self, number: int) -> bool:
+        """Return whether the pass of this number is to be done."""
+        asked = self._asked
+        if not self.complete or (self._counts and asked.stop_at_first):
+            return False
+        is_further = number <= MOST_PASSES and self.elapsed_s() < asked.duration_s
+        return number <= asked.passes or (is_further and not self._station.is_budget_spent())
+
+    def heat(self, number: int, time_left_s: float | None) -> None:
+        """Have the drive read and write at random before a pass other than the first, as long as the test asks for."""
+        cell, station = self._asked.heat, self._station
+        if cell is None or number == 1:
+            return
+        shown = {"time_left_s": time_left_s, "news_within_s": NEWS_S + 1.1 * cell_s(cell)}
+        station.guard("integrity", phase="integrity", **shown)
+        before = station.held.bytes_written()
+        name = station.file(self._attempt, f"{number:04d}-heat")
+        station.bench.cell(name, cell, self._size_bytes, station.seed(self._attempt, number, "heat"))
+        after = station.held.bytes_written()
+        self._heat_bytes += 0 if before is None or after is None else after - before
 
     def one_pass(self, number: int) -> None:
         """Write all of it, and read it back after what is to befall the drive before; odd passes in sequence, even ones
@@ -106,22 +138,32 @@ class ReadBack:
         if number == 1:
             self._before.check()
         key = "/".join(map(str, (*self._names, number)))
-        self._patterns.append(Pattern(key, self._drive, numbered(22, *self._names) << 8 | number))
+        for pattern in self._patterns:
+            pattern.forget()
+        self._patterns.append(Pattern(key, self._drive, numbered(20, *self._names) << 10 | number))
+        found_before = sum(self._counts.values())
         for writes in (True, False):
             wrong = sum(self._counts.values())
             try:
                 self._transfer(number, writes)
                 self._station.look()
                 if writes:
-                    self._pause((number - 0.5) / self._passes)
+                    self._pause(self._share(number - 0.5))
             except BaseException:
                 # What is told of the passes before stands where the kernel's count is gone, or the disk is full.
                 if sum(self._counts.values()) > wrong:
                     with contextlib.suppress(OSError, ValueError, IndexError):
                         self.note(False)
                 raise
-        if self._counts and number < self._passes:
+        new = sum(self._counts.values()) - found_before
+        self._by_pass.append(PassEnd(round(self.elapsed_s(), 1), new))
+        if new and (self._asked.duration_s or number < self._asked.passes):
             self.note(False)
+
+    def _share(self, passes: float) -> float:
+        """Return how far the test is after so many passes."""
+        asked = self._asked
+        return min(1.0, passes / asked.passes, self.elapsed_s() / asked.duration_s if asked.duration_s else 1.0)
 
     def _pause(self, share: float) -> None:
         """Reset the drive, and leave it alone at rest, as far and as long as the test asks for. share: of its passes,
@@ -129,7 +171,7 @@ class ReadBack:
         """
         self._before.reset()
         with self._before.resting():
-            ends_s = time.monotonic() + self._pause_s
+            ends_s = time.monotonic() + self._asked.left_alone_s
             while time.monotonic() < ends_s:
                 self._station.tick(share, news_within_s=None)
                 self._station.job.stop.wait(min(PAUSE_NEWS_S, max(0.0, ends_s - time.monotonic())))
@@ -139,7 +181,8 @@ class ReadBack:
         to read.
         """
         station, before, after = self._station, self._kernel_before, self._station.held.bytes_written()
-        others = None if before is None or after is None else max(0, after - before - self._done[True].bytes)
+        ours = self._done[True].bytes + self._heat_bytes
+        others = None if before is None or after is None else max(0, after - before - ours)
         found = self._details(others, complete)
         # The ledger first, as at the end of a test.
         if is_of_drive(found, "interrupted") and not station.held.evidence:
@@ -148,7 +191,7 @@ class ReadBack:
         return found
 
     def _transfer(self, number: int, writes: bool) -> None:
-        station, done_before = self._station, 2 * (number - 1) + (not writes)
+        station, done_before = self._station, number - 1 + 0.5 * (not writes)
         asked = transfer.Pass(
             handle=station.held.descriptor(),
             size_bytes=self._size_bytes,
@@ -162,7 +205,7 @@ class ReadBack:
         )
 
         def tick(share: float) -> None:
-            station.tick((done_before + share) / (2 * self._passes))
+            station.tick(self._share(done_before + share / 2))
 
         done = transfer.run(asked, station.job.stop, tick, self._take, STEP_TIMEOUT_S)
         so_far = self._done[writes]
@@ -227,6 +270,7 @@ class ReadBack:
             complete=complete,
             resets=self._before.resets or None,
             power_state=self._before.power_state,
+            by_pass=self._by_pass if self._asked.duration_s else None,
             memory_errors=memory_errors.new(self._memory_before, memory_errors.read(self._station.job.host)),
             first=sorted(self._first, key=lambda one: (one.pass_number, one.offset_bytes)),
             wrong_by_part=self._by_part if any(self._by_part) else None,

@@ -162,7 +162,8 @@ def longest_test_s(test: PlannedTest, size_bytes: int, bytes_per_s: float | None
     written += size_bytes * (test.purge.method == "overwrite")
     written += size_bytes * (test.self_test == self_test.EXTENDED)
     # It reads as much as it writes, and no slower.
-    written += 2 * test.integrity.passes * active_bytes if test.integrity else 0
+    passes = test.integrity.most_passes(2 * active_bytes / bytes_per_s if bytes_per_s else 0) if test.integrity else 0
+    written += 2 * passes * active_bytes
     round_s = sum(cell_s(cell) for cell in test.cells)
     rounds_s = bound_s(test.rounds, round_s, size_bytes) if test.cells else 0.0
     if rounds_s is None and bytes_per_s and test.rounds.capacity_multiple:
@@ -172,7 +173,7 @@ def longest_test_s(test: PlannedTest, size_bytes: int, bytes_per_s: float | None
         rounds_s = rounds_s + least * size_bytes / bytes_per_s + round_s if bytes_per_s else None
     if rounds_s is None or (written and not bytes_per_s):
         return None
-    pauses_s = test.integrity.passes * test.integrity.pause_s if test.integrity else 0
+    pauses_s = test.integrity.between_s(passes) if test.integrity else 0.0
     pauses_s += self_test.SHORT_S * (test.self_test == self_test.SHORT)
     return rounds_s + pauses_s + (written / bytes_per_s if written and bytes_per_s else 0.0)
 

@@ -63,17 +63,28 @@ class Pattern:
 
     def __init__(self, key: str, drive: int, writing: int) -> None:
         self.key, self.drive, self.writing = key, drive, writing
-        seeds = array("Q", hashlib.shake_256(key.encode()).digest(8 * _SEEDS))
-        words = array("Q", [(seed | 1) * multiple & _MASK for seed in seeds for multiple in _MULTIPLES])
-        for place, value in ((DRIVE, drive), (WRITING, writing), (CHECK, check_of(drive, writing))):
-            words[place::_WORDS] = array("Q", [value]) * _SEEDS
-        self._sectors = memoryview(words).cast("B")
+        self._sectors: memoryview | None = None
+
+    def make(self) -> memoryview:
+        """Return its sectors, of 2 MiB; they are made the first time."""
+        if self._sectors is None:
+            seeds = array("Q", hashlib.shake_256(self.key.encode()).digest(8 * _SEEDS))
+            words = array("Q", [(seed | 1) * multiple & _MASK for seed in seeds for multiple in _MULTIPLES])
+            stamp = ((DRIVE, self.drive), (WRITING, self.writing), (CHECK, check_of(self.drive, self.writing)))
+            for place, value in stamp:
+                words[place::_WORDS] = array("Q", [value]) * _SEEDS
+            self._sectors = memoryview(words).cast("B")
+        return self._sectors
+
+    def forget(self) -> None:
+        """Give the memory back until somebody asks again."""
+        self._sectors = None
 
     def fill(self, target: memoryview, offset: int) -> None:
         """Put into a buffer of whole sectors what lies at an offset; it may not go beyond the end of a chunk."""
         chunk, place = divmod(offset, CHUNK_BYTES)
         start = chunk * _STEP % _STARTS * SECTOR_BYTES + place
-        target[:] = self._sectors[start : start + len(target)]
+        target[:] = self.make()[start : start + len(target)]
         target.cast("Q")[ADDRESS::_WORDS] = memoryview(array("Q", range(offset, offset + len(target), SECTOR_BYTES)))
 
     def data(self, offset: int, length: int) -> bytes:
@@ -214,6 +225,8 @@ def main() -> None:
     if asked["cpus"]:
         os.sched_setaffinity(0, asked["cpus"])
     pattern = Pattern(asked["key"], asked["drive"], asked["writing"])
+    # Before the threads ask for them.
+    pattern.make()
     Transfer(asked, pattern).run(asked["writes"])
 
 

@@ -117,6 +117,16 @@ class WrongBlock:
 
 
 @dataclass(frozen=True)
+class PassEnd:
+    """A pass of an integrity test that was read back."""
+
+    # Since the first one began.
+    elapsed_s: NotNegative
+    # That it found.
+    wrong_blocks: Count
+
+
+@dataclass(frozen=True)
 class IntegrityDetails:
     """What was read back of what an integrity test wrote (docs/integrity.md)."""
 
@@ -143,6 +153,8 @@ class IntegrityDetails:
     resets: OrMissing[Count] = None
     # In which it did no I/O and rested before it was read back.
     power_state: OrMissing[Count] = None
+    # Each pass, of a test that goes on for a time.
+    by_pass: OrMissing[Annotated[t.List[PassEnd], Limits(max_items=1000)]] = None
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ A key with a default is there only where it has another value. Units are in the 
 
 from __future__ import annotations
 
+import math
 import typing as t
 from dataclasses import dataclass, field
 
@@ -194,11 +195,13 @@ class PlannedFill:
 
 # Far longer than any drive takes to get to a power state (ENLAT).
 LEAST_REST_S = 10
+# What is written has ten bits for the number of its pass.
+MOST_PASSES = 1000
 
 
 @dataclass(frozen=True)
 class PlannedIntegrity:
-    """The ActiveRange is written and read back, so many times."""
+    """The ActiveRange is written and read back, at least so many times."""
 
     passes: Annotated[int, Limits(minimum=1, maximum=10)]
     # Of each pass, between writing and reading.
@@ -207,10 +210,28 @@ class PlannedIntegrity:
     reset: bool = False
     low_power: bool = False
 
+    # For so long, from the first one on, further passes begin; 0: no more than `passes`.
+    duration_s: Annotated[int, Limits(minimum=0, maximum=2592000)] = 0
+    # Of mixed random I/O between two passes.
+    heat_s: Annotated[int, Limits(minimum=0, maximum=86400)] = 0
+    # No pass begins after one with a wrong block.
+    stop_at_first: bool = False
+    # That I/O.
+    heat: t.Optional[PlannedCell] = None
+
     @property
     def left_alone_s(self) -> int:
         """How long the pause is: where it rests, at least until any drive got there."""
         return self.pause_s or LEAST_REST_S * self.low_power
+
+    def most_passes(self, pass_s: float) -> int:
+        """Return how many passes there are at most, if one takes so long to write and to read back."""
+        round_s = pass_s + self.left_alone_s + self.heat_s
+        return max(self.passes, min(MOST_PASSES, math.ceil(self.duration_s / max(round_s, 1.0))))
+
+    def between_s(self, passes: int) -> float:
+        """Return how long a drive is neither written nor read back, by so many passes."""
+        return passes * self.left_alone_s + (passes - 1) * self.heat_s
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,8 @@ __all__ = ["PlanError", "load_plan", "render", "step_plan"]
 # Of a test, what only the controller needs.
 NOT_FOR_HOSTS = ("origin", "own_cells", "description", "repeats", "run_margin", "departs")
 OVERWRITE_BLOCK_BYTES = 131_072
+# What warms a drive, and has it collect garbage, between two passes of an integrity test.
+HEAT = {"access": "random", "block_size": "4KiB", "read_pct": 50, "threads": 4, "queue_depth": 64}
 
 
 def render(
@@ -279,4 +281,20 @@ def _fit_test(
     cells = [with_job(cell, engine, sections_of(cell, active, capacity, refills)) for cell in cells]
     done["cells"] = [with_trial(cell, engine, active) for cell in cells]
     done["not_applicable"] = same_cells + left_out
+    if test.get("integrity"):
+        heat, problems = _heat(test, identity, engine)
+        done["integrity"] = {**test["integrity"], **heat}
+        wrong = wrong + problems
     return dataclasses.replace(base.parse(PlannedTest, done), purge=purge), wrong
+
+
+def _heat(test: Test, identity: t.Mapping[str, t.Any], engine: str) -> tuple[dict[str, celling.Cell], list[str]]:
+    """Return the random I/O between the passes of an integrity test, and what the drive can't do of it."""
+    runtime_s = test["integrity"].get("heat_s")
+    if not runtime_s:
+        return {}, []
+    one = celling.rendered({**HEAT, "runtime_s": runtime_s})
+    cells, _left_out, wrong = celling.fit({**test, "own_cells": True, "cells": [one]}, identity)
+    active = celling.active_range_bytes(test["active_range_pct"], identity)
+    done = [with_job(cell, engine, sections_of(cell, active, identity["size_bytes"])) for cell in cells]
+    return ({"heat": done[0]} if done else {}), wrong

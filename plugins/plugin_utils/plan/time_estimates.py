@@ -44,9 +44,20 @@ def fill_bytes(test: PlannedTest, identity: Mapping) -> int:
     return _passes_bytes(test.precondition.passes, test, identity) if test.precondition else 0
 
 
-def read_back_bytes(test: PlannedTest, identity: Mapping) -> int:
-    """Return what a test writes and reads back, each as much."""
-    return _passes_bytes(test.integrity.passes, test, identity) if test.integrity else 0
+def read_back_bytes(test: PlannedTest, identity: Mapping, bytes_per_s: float) -> int:
+    """Return what a test writes and reads back, each as much, at most on a drive of this rate."""
+    return _passes_bytes(_read_back_passes(test, identity, bytes_per_s), test, identity)
+
+
+def heat_s(test: PlannedTest, identity: Mapping, bytes_per_s: float) -> float:
+    """Return how long a test does random I/O between its passes, at most on a drive of this rate."""
+    return test.integrity.heat_s * (_read_back_passes(test, identity, bytes_per_s) - 1) if test.integrity else 0.0
+
+
+def _read_back_passes(test: PlannedTest, identity: Mapping, bytes_per_s: float) -> int:
+    # Reading back is no slower than writing.
+    pass_s = 2 * _passes_bytes(1, test, identity) / bytes_per_s
+    return test.integrity.most_passes(pass_s) if test.integrity else 0
 
 
 def _passes_bytes(passes: int, test: PlannedTest, identity: Mapping) -> int:
@@ -70,9 +81,8 @@ def span_s(test: PlannedTest, identity: Mapping, bytes_per_s: float, share: floa
         # An extended one reads the drive's media, at a pace of its own.
         is_short = test.self_test == self_test.SHORT
         return 0.0, purge_s + (self_test.SHORT_S if is_short else identity["size_bytes"] / bytes_per_s)
-    # Reading back is no slower than writing.
-    fill_s = (fill_bytes(test, identity) + 2 * read_back_bytes(test, identity)) / bytes_per_s
-    fill_s += test.integrity.passes * test.integrity.pause_s if test.integrity else 0
+    fill_s = (fill_bytes(test, identity) + 2 * read_back_bytes(test, identity, bytes_per_s)) / bytes_per_s
+    fill_s += test.integrity.between_s(_read_back_passes(test, identity, bytes_per_s)) if test.integrity else 0
     shortest, longest = rounds_s(test, identity["size_bytes"] / bytes_per_s) if test.cells else (0.0, 0.0)
     # A purge by command may be over at once.
     return (purge_s if share >= 1 else 0.0) + fill_s + shortest, purge_s + fill_s + trials_s(test) + longest

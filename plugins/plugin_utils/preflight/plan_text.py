@@ -46,12 +46,13 @@ IDENTITY_SHOWN = ("model", "serial", "wwn", "firmware", "backing_file")
 @dataclass(frozen=True)
 class TestEstimate:
     """How long a test takes, in s: min_s if it is steady at the first chance, max_s if every limit is reached;
-    read_back_s: of these, to read back what was written.
+    read_back_bytes: what is written and read back; read_back_s: to read it.
     """
 
     test: str
     min_s: float
     max_s: float
+    read_back_bytes: int = 0
     read_back_s: float = 0.0
 
 
@@ -88,8 +89,8 @@ def _estimate_test(
 ) -> TestEstimate:
     share = purge_choice.share_of_fill(test, offer)
     shortest, longest = time_estimates.span_s(test, drive.expected, bytes_per_s, share)
-    read_back_s = time_estimates.read_back_bytes(test, drive.expected) / bytes_per_s
-    return TestEstimate(test.name, round(shortest, 1), round(longest, 1), round(read_back_s, 1))
+    read_back = time_estimates.read_back_bytes(test, drive.expected, bytes_per_s)
+    return TestEstimate(test.name, round(shortest, 1), round(longest, 1), read_back, round(read_back / bytes_per_s, 1))
 
 
 # In place of the path of a drive that the guard refuses.
@@ -196,7 +197,7 @@ def _test_lines(
     more = [
         *_saturation_lines(test, drive.expected["size_bytes"]),
         *(purge_choice.plan_lines(offer) if offer else []),
-        *_read_back_lines(test, drive, took),
+        *_read_back_lines(took),
         *_preferred_lines(test),
         *_by_host_lines(test),
         *(f"not applicable: {reason}: {', '.join(ids)}" for reason, ids in _by_reason(test.not_applicable).items()),
@@ -204,9 +205,9 @@ def _test_lines(
     return [f"    {number + 1}. {test.name}: {_steps(test)}; {took_s}", *(f"       {line}" for line in more)]
 
 
-def _read_back_lines(test: PlannedTest, drive: PlannedDrive, took: TestEstimate) -> list[str]:
+def _read_back_lines(took: TestEstimate) -> list[str]:
     """Return what it costs to read back what a test writes; none where it does not."""
-    gib = time_estimates.read_back_bytes(test, drive.expected) / (1 << 30)
+    gib = took.read_back_bytes / (1 << 30)
     if not gib:
         return []
     cpu_s = plan_duration(gib * time_estimates.READ_BACK_CPU_S_PER_GIB)

@@ -48,7 +48,9 @@ def _of_test(
     size = drive.expected["size_bytes"]
     # Other purges write, if at all, within the drive.
     fill = size * ((offer.method if offer else test.purge.method) == "overwrite")
-    fill += time_estimates.fill_bytes(test, drive.expected) + time_estimates.read_back_bytes(test, drive.expected)
+    fill += time_estimates.fill_bytes(test, drive.expected)
+    fill += time_estimates.read_back_bytes(test, drive.expected, bytes_per_s)
+    fill += round(time_estimates.heat_s(test, drive.expected, bytes_per_s) * bytes_per_s)
     writing = [cell for cell in test.cells if cell.read_pct < 100]
     if not writing:
         return fill, fill

@@ -11,7 +11,16 @@ import datetime
 import typing as t
 
 from ..common import units
-from . import chart_series, derived_metrics, interference, latencies, measured_conditions, svg, tables
+from . import (
+    chart_series,
+    derived_metrics,
+    error_curve,
+    interference,
+    latencies,
+    measured_conditions,
+    svg,
+    tables,
+)
 from .host_journal import HostRaw
 from .run_sources import Sources
 
@@ -101,6 +110,7 @@ def _test(sources: Sources, raw: HostRaw, judged: Record, test: Record, identity
         more_kernel_lines=measured.more_kernel_lines if measured else 0,
         duration_s=duration_s(record.get("started"), record.get("finished")),
         wrong_map=_wrong_map(record.get("integrity") or {}),
+        error_curve=error_curve.of_test(record),
     )
 
 

@@ -51,9 +51,12 @@ class Station:
             keep_as_evidence=lambda reason: setattr(self.held, "evidence", reason),
         )
         self.time_budget_ends_s = None
-        self.settled = []
+        self.settled, self.heated, self.heat_bytes, self.spent = [], [], 0, False
         self.bench = types.SimpleNamespace(
-            settle=lambda: self.settled.append(1), limits=Limits(), place=types.SimpleNamespace(cpus=None)
+            settle=lambda: self.settled.append(1),
+            cell=self.heat,
+            limits=Limits(),
+            place=types.SimpleNamespace(cpus=None),
         )
         run_dir = types.SimpleNamespace(run_id="r", raw=lambda _drive: str(folder))
         self.job = types.SimpleNamespace(run_dir=run_dir, stop=threading.Event(), host=FakeHost(folder / "host"))
@@ -64,10 +67,23 @@ class Station:
         return self.handle
 
     def bytes_written(self):
-        passes = len(self.guarded)
+        # A look follows each write, and each reading.
+        passes = (self.looks + 1) // 2
         if self._others is None:
             return None
-        return 1000 + passes * SIZE + (self._others if passes else 0)
+        return 1000 + passes * SIZE + self.heat_bytes + (self._others if passes else 0)
+
+    def heat(self, name, cell, size_bytes, seed):
+        """Random writes, as fio does them."""
+        self.heated.append((name, cell.runtime_s, size_bytes))
+        self.heat_bytes += 4 * BLOCK
+        os.pwrite(self.handle, seed.to_bytes(8, "little") * (BLOCK // 2), 0)
+
+    def is_budget_spent(self):
+        return self.spent
+
+    def seed(self, _attempt, *more):
+        return hash(more) & 0xFFFF
 
     def active_bytes(self, _test):
         return SIZE
@@ -464,3 +480,65 @@ def test_what_a_drive_did_not_keep_is_what_it_is_kept_for(station):
     assert criteria.missed([], "m", [result_of(station)]) == []
     (missed,) = criteria.missed([], "m", [result_of(station, **WRONG)])
     assert missed == "t: at least 1 block of 4,096 bytes not read back as written (1 stale)"
+
+
+# --- burn-in ---
+
+
+def burn_in(duration_s, passes=1, **asked):
+    """Go on for a time that only looks make pass, ten seconds each."""
+    cell = {"id": "heat", "access": "random", "block_size_bytes": 4096, "read_pct": 50, "threads": 1, "queue_depth": 1}
+    heat = {"heat_s": 60, "heat": {**cell, "runtime_s": 60, "job": ""}}
+    return planned.spec(integrity={"passes": passes, "duration_s": duration_s, **heat, **asked})
+
+
+@pytest.fixture
+def clocked(station, monkeypatch):
+    """Its time passes with each look at the drive alone: ten seconds, two looks a pass."""
+    monkeypatch.setattr(time, "monotonic", lambda: 10.0 * station.looks)
+    return station
+
+
+def by_pass(station):
+    return [(end.elapsed_s, end.wrong_blocks) for end in found(station).by_pass]
+
+
+def test_passes_go_on_until_the_time_is_over_with_heat_between_them(clocked):
+    run(clocked, burn_in(50))
+    seen = found(clocked)
+    assert by_pass(clocked) == [(20, 0), (40, 0), (60, 0)] and seen.passes == 3
+    assert [name for name, *_more in clocked.heated] == ["t-1-0002-heat", "t-1-0003-heat"]
+    assert {tuple(more) for _name, *more in clocked.heated} == {(60, SIZE)}
+    assert seen.other_write_bytes == 0 and not seen.wrong_blocks
+    # Each pass, and the heat before all but the first.
+    assert clocked.guarded == ["integrity"] * 5
+    assert clocked.shares == sorted(clocked.shares) and max(clocked.shares) <= 1
+    assert ended(clocked, None).outcome == "complete"
+
+
+def test_no_pass_begins_once_a_budget_is_spent_but_those_that_are_asked_for(clocked):
+    clocked.spent = True
+    run(clocked, burn_in(1000, passes=2))
+    assert found(clocked).passes == 2
+
+
+@pytest.mark.parametrize(("stop", "passes"), [(True, [0, 1]), (False, [0, 1, 0])])
+def test_it_stops_at_the_first_wrong_block_or_counts(clocked, stop, passes):
+    clocked.lie = flip
+    run(clocked, burn_in(50, stop_at_first=stop))
+    assert [count for _end_s, count in by_pass(clocked)] == passes and found(clocked).wrong_blocks == {"bit_flips": 1}
+    assert clocked.held.evidence and ended(clocked, None).outcome == "complete"
+    # Once when it was found, and once at the end.
+    assert len(clocked.noted) == 2
+
+
+def test_what_an_earlier_pass_wrote_is_told_though_its_memory_was_given_back(clocked):
+    clocked.lie = lambda number, handle: (keep_first if number == 1 else stale_in_third)(number, handle)
+    run(clocked, burn_in(50))
+    (block,) = found(clocked).first
+    assert (block.pass_number, block.kind, block.found) == (3, "stale", "what was written there by pass 1")
+
+
+def stale_in_third(number, handle):
+    if number == 3:
+        os.pwrite(handle, FIRST["data"][BLOCK : 2 * BLOCK], BLOCK)

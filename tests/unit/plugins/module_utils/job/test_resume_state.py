@@ -157,6 +157,8 @@ BY_BYTES = {"capacity_multiple": 2}
         # Written and read, twice.
         ({"cells": [], "integrity": {"passes": 2}, "active_range_pct": 50}, RATE, 200),
         ({"cells": [], "integrity": {"passes": 2, "pause_s": 7}, "active_range_pct": 50}, RATE, 214),
+        # Three passes of 100 s with 50 s between two of them, as the third begins within 310 s.
+        ({"cells": [], "integrity": {"passes": 2, "duration_s": 310, "heat_s": 50}, "active_range_pct": 50}, RATE, 400),
         ({"cells": [], "integrity": {"passes": 2}}, None, None),
         ({"precondition": {"passes": 1}, "integrity": {"passes": 1}}, RATE, 180 + 100 + 200),
         ({"cells": [], "self_test": "short"}, None, 120),
@@ -174,6 +176,7 @@ BY_BYTES = {"capacity_multiple": 2}
         "no cells",
         "read back",
         "read back after pauses",
+        "burn-in",
         "read back, no rate",
         "a fill that is read back",
         "a short self-test",

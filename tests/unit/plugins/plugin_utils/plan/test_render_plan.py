@@ -335,3 +335,14 @@ def test_different_cells_have_different_names(access, size, read_pct, threads, d
 @pytest.mark.parametrize("plan", [["self-test-short"], ["integrity"], ["iops"]])
 def test_a_drive_is_held_to_its_health_whatever_its_test_does(plan):
     assert make(plan, ssd_health_criteria=[{"metric": "media_errors", "max": 0}])["health_criteria"]
+
+
+def test_a_burn_in_has_random_io_between_its_passes():
+    (test,) = make([{"base": "burn-in", "integrity": {"duration_s": 7200}}])["drives"][0]["tests"]
+    asked = test["integrity"]
+    assert (asked["passes"], asked["duration_s"], asked["heat_s"], asked["stop_at_first"]) == (2, 7200, 900, True)
+    heat = asked["heat"]
+    assert (heat["access"], heat["read_pct"], heat["threads"] * heat["queue_depth"]) == ("random", 50, 256)
+    assert "rw=randrw" in heat["job"] and "runtime=900" in heat["job"]
+    (other,) = make(["integrity"])["drives"][0]["tests"]
+    assert other["integrity"] == {"passes": 2}

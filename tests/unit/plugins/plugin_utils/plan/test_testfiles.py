@@ -321,6 +321,8 @@ def test_a_cycle_of_bases_is_an_error(tmp_path, files, where):
             [{"base": "iops", "integrity": True, "precondition": {"verify": True}}],
             "integrity: cannot be combined with precondition",
         ),
+        ([{"base": "burn-in", "integrity": {"duration_s": 2592001}}], "duration_s: 2592001 must be at most 2592000"),
+        ([{"base": "burn-in", "integrity": {"heat_s": 86401}}], "integrity.heat_s: 86401 must be at most 86400"),
         ([{"base": "self-test-short", "cells": [CELL]}], "self_test: cannot be combined with cells"),
         ([{"base": "self-test-short", "integrity": True}], "integrity: cannot be combined with self_test"),
         ([{"base": "self-test-short", "self_test": "long"}], "self_test: 'long' must be one of: short, extended"),

@@ -45,6 +45,9 @@ def written(*tests, **more):
         ({"cells": [READ], "precondition": {"passes": 2, "verify": True}}, 2 * SIZE, 2 * SIZE),
         ({"cells": [READ], "purge": {"method": "overwrite"}}, SIZE, SIZE),
         ({"integrity": {"passes": 3}}, 3 * SIZE, 3 * SIZE),
+        ({"integrity": {"passes": 3, "heat_s": 30}}, 3 * SIZE + MINUTE, 3 * SIZE + MINUTE),
+        # A pass of 1,831 s, 5,000 s of them: three.
+        ({"integrity": {"duration_s": 5000}}, 3 * SIZE, 3 * SIZE),
         ({"integrity": True, "active_range_pct": 50}, SIZE, SIZE),
         ({"cells": [WRITE], "rounds": {"max": 10}}, 0, 10 * MINUTE),
         ({"cells": [WRITE, READ], "rounds": {"max": 10}}, 0, 10 * MINUTE),
