@@ -149,7 +149,7 @@ decision:
         plan. Empty otherwise.
       returned: always
       type: dict
-      sample: {run_id: 20261121T130000Z-qualify, drives: 1, sha256: 9f86d081884c7d65, packed: eJyrVkrLz1eyUkpK}
+      sample: {run_id: 20261121T130000Z-qualify, drives: 1, sha256: 9f86d081884c7d65, packed: QlpoOTFBWSZTWQ8iT30A}
 message:
   description: The findings as text that fits a chat message. Nothing in it acts on a chat.
   returned: failure
