@@ -26,7 +26,7 @@ from ..measure.judged_rounds import JudgedRounds
 from ..measure.rounds import FITTED_END, STEADY_ITSELF, Rounds, is_maximum
 from ..records import base
 from ..records.attempt import AttemptResult, CellAverage, LoadOfCell, MeasuredCell, Outcome, Window
-from ..records.events import TestEnd
+from ..records.events import KernelEvent, TestEnd
 from ..records.measurement import Cause, Chosen, IntegrityDetails, SelfTestDetails
 from ..records.plan import PlannedTest, Validity
 from .criteria import MEASURED, is_of_drive
@@ -114,7 +114,7 @@ class AttemptReducer:
             self._end = base.parse(TestEnd, event)
         # Those of an array name drives that the journal does not tell apart.
         elif kind in journaled_health.EVENTS and not self._test.array:
-            self._health.take(event)
+            self._health.take(base.parse(journaled_health.EVENTS[kind], event))
 
     def _take_cell(self, event: Event) -> None:
         cell = base.parse(MeasuredCell, event)
@@ -425,7 +425,7 @@ class KernelLines:
     """The kernel_events of a host's newest job, from its journal, event by event."""
 
     def __init__(self) -> None:
-        self.by_drive: dict[str, list[Event]] = {}
+        self.by_drive: dict[str, list[KernelEvent]] = {}
         self._count = 0
 
     def take(self, event: Event) -> None:
@@ -434,7 +434,7 @@ class KernelLines:
             self.by_drive, self._count = {}, 0
         elif event["event"] == "kernel_event" and self._count < journaled_health.MOST_OF_JOB:
             self._count += 1
-            self.by_drive.setdefault(event["drive"], []).append(event)
+            self.by_drive.setdefault(event["drive"], []).append(base.parse(KernelEvent, event))
 
 
 def results_of_attempts(

@@ -8,6 +8,8 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.journaled_health import MOST_NOTED, JournaledHealth
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.events import KernelEvent, Sample
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.health import HealthChange
 from ansible_collections.ssdlab.fleet.tests.fixtures.journal_events import EVENTS
 
@@ -15,8 +17,7 @@ SWITCH = "0000:40:01.0"
 
 
 def line(boot_s=100.0, kind="reset", name="nvme0", drive="A1", is_own=True, message="resetting controller"):
-    told = {"kind": kind, "name": name, "is_own": is_own, "boot_s": float(boot_s), "message": message}
-    return {"event": "kernel_event", "drive": drive, "test": "iops", "attempt": 1, **told}
+    return KernelEvent(drive, "iops", 1, kind, name, is_own, float(boot_s), message)
 
 
 def other(boot_s=110.0, **told):
@@ -24,7 +25,7 @@ def other(boot_s=110.0, **told):
 
 
 def sample(**told):
-    return {"event": "sample", **EVENTS["sample"], **told}
+    return base.parse(Sample, {**EVENTS["sample"], **told})
 
 
 def health(mine, others=()):
@@ -32,8 +33,8 @@ def health(mine, others=()):
     for event in mine:
         made.take(event)
     for event in (*mine, *others):
-        if event["event"] == "kernel_event":
-            of_host.setdefault(event["drive"], []).append(event)
+        if isinstance(event, KernelEvent):
+            of_host.setdefault(event.drive, []).append(event)
     found = made.change(of_host)
     return {name: value for name, value in vars(found).items() if value not in (None, getattr(HealthChange(), name))}
 
