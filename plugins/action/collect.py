@@ -46,6 +46,7 @@ Result = dict[str, t.Any]
 module_answers.prepare("run_info")
 journal.prepare()
 record_check.prepare()
+host_folder.prepare()
 
 
 class ActionModule(HostAction):

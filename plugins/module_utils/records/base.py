@@ -115,6 +115,12 @@ def parse(kind: t.Type[Kind], data: t.Any) -> Kind:
     return record
 
 
+def prepare(*kinds: t.Any) -> None:
+    """Find now what `parse` needs for these records, so that no process that is forked later has to."""
+    for kind in kinds:
+        _reader(kind)
+
+
 def problem(kind: t.Any, data: t.Any) -> str:
     """Return what keeps parsed JSON from being such a record; "" when nothing does."""
     try:

@@ -9,8 +9,11 @@ import os
 import typing as t
 
 from ...module_utils.records import base
+from ...module_utils.records.attempt import MeasuredCell
+from ...module_utils.records.events import KernelEvent, Sample, TestEnd
 from ...module_utils.records.measurement import Calibration
-from ...module_utils.records.results import Brief
+from ...module_utils.records.plan import CollectedPlan
+from ...module_utils.records.results import RECORDS, Brief
 from ...module_utils.records.run_files import Status
 from ...module_utils.run.drive_records import RunReducer
 from ...module_utils.run.folder import JOURNAL, PLAN
@@ -35,6 +38,11 @@ class HostResults(t.NamedTuple):
 
 
 NOTHING = HostResults([], None, None, [], [])
+
+
+def prepare() -> None:
+    """Find how the events and records of a host are read, before Ansible forks a process for each host."""
+    base.prepare(CollectedPlan, MeasuredCell, KernelEvent, Sample, TestEnd, *RECORDS.values())
 
 
 def read(folder: str, run_id: str, state: str, status: t.Any) -> HostResults:

@@ -6,6 +6,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -191,3 +194,28 @@ def test_what_is_made_of_any_event_of_the_contract_is_taken(tmp_path):
     assert [{**member, **other} for member, other in zip(of_test["array"]["members"], RECORDS["array"]["members"])] == (
         of_test["array"]["members"]
     )
+
+
+FIND_NO_MORE = """
+import json, sys, typing
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import host_folder
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import journal
+journal.prepare()
+host_folder.prepare()
+def find(kind, *_more, **_named):
+    raise AssertionError(f"a worker has to find out what {kind} is made of")
+typing.get_type_hints = find
+folder, run_id, status = sys.argv[1:]
+found = host_folder.read(folder, run_id, "finished", json.loads(status))
+print(found.problems, sorted({record["kind"] for record in found.records}))
+"""
+
+
+def test_what_records_are_made_of_is_known_before_a_worker_reads_a_folder(folder):
+    """In a process of its own, as others have read folders in this one."""
+    add(folder, "snapshot", **base.to_json(snapshot.gather(Host())))
+    add(folder, "calibration", **CALIBRATION)
+    command = [sys.executable, "-c", FIND_NO_MORE, str(folder), generator.RUN_ID, json.dumps(entrances.status_of_bad())]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[] ['drive', 'test']\n", "")
