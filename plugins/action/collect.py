@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import posixpath
 import tempfile
@@ -93,8 +94,9 @@ class ActionModule(HostAction):
             "state": info["state"],
             "unfinished": info["unfinished"],
             "left_tuned": _left_tuned(info),
-            # The host job knows its host by the name it had at the start; here it has that of the inventory.
-            "records": [host, *told.records],
+            # The host job knows its host by the name it had at the start; here it has that of the inventory. As a text,
+            # since Ansible copies each value of a result several times, in the one process that all hosts share.
+            "records": json.dumps([host, *told.records]),
         }
         warnings = [host["message"]] if host["state"] != "ok" else []
         warnings += [*info.get("damage", []), *results.damage]

@@ -110,7 +110,8 @@ class CallbackModule(CallbackBase):
         self._learn(outcome)
         if outcome.action == COLLECT and not outcome.check:
             self._collected.add(outcome.host)
-            self._results_file.add(record for item in outcome.results for record in item.get("records", []))
+            lists = [json.loads(item.get("records", "[]")) for item in outcome.results]
+            self._results_file.add(record for records in lists for record in records)
 
     @_never_raises
     def v2_runner_on_failed(self, result: t.Any, ignore_errors: bool = False) -> None:
