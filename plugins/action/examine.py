@@ -9,7 +9,7 @@ import typing as t
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
-from ..plugin_utils.preflight import examine_arguments, host_variables
+from ..plugin_utils.preflight import examine_arguments, examine_result, host_variables
 from ..plugin_utils.preflight.findings import NOT_PRINTED, UNSET
 from ..plugin_utils.validation import module_answers
 from ..plugin_utils.validation.host_action import HostAction, refuse_injected_facts
@@ -49,4 +49,4 @@ class ActionModule(HostAction):
             # Of such a result Ansible prints all but this key, and a host's variables fill a screen.
             told = {key: value for key, value in result.items() if key not in ("asked", "names")}
             return {**told, NOT_PRINTED: own}
-        return {**result, **own}
+        return examine_result.packed({**result, **own}) if own else result

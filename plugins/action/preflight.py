@@ -27,6 +27,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
     controller,
     decision,
     duplicates,
+    examine_result,
     refused_drives,
     spelling,
 )
@@ -239,7 +240,7 @@ def _warned(warnings: t.Sequence[str]) -> list[str]:
 
 def _view(name: str, heard: Json) -> HostAnswer:
     """One host's variables and answer. `heard`: the result of the module examine."""
-    answer = plain(heard)
+    answer = examine_result.unpacked(plain(heard))
     failures = dict(answer.get("failures") or {})
     nothing = ExamineAnswer(changed=False, failures=Failures())
     try:

@@ -12,6 +12,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ..plugin_utils.common.schema import plain
+from ..plugin_utils.preflight import examine_result
 from ..plugin_utils.report import retest, write_report
 from ..plugin_utils.validation import printable
 from ..plugin_utils.validation.host_action import refuse_injected_facts
@@ -34,9 +35,10 @@ class ActionModule(ActionBase):
         refuse_injected_facts()
         _result, given = self.validate_argument_spec(argument_spec=ARGUMENTS)
         run = {"id": given["run_id"], "name": given["run_name"]}
-        seen = {host: (answer or {}).get("drives") or [] for host, answer in plain(given["seen"]).items()}
+        answers = plain(given["seen"])
+        drives = {host: examine_result.unpacked(answer or {}).get("drives") or [] for host, answer in answers.items()}
         try:
-            plan = retest.plan(os.path.abspath(given["results_dir"]), run, seen)
+            plan = retest.plan(os.path.abspath(given["results_dir"]), run, drives)
         except (write_report.ReportError, OSError, ValueError) as error:
             raise AnsibleActionFail(
                 f"ssd_retest: cannot find out what to measure again in run {run['id']}: {error}"

@@ -43,6 +43,7 @@ options:
         C(ssdlab.fleet.preflight) and C(ssdlab.fleet.tune), and what the plan of a host takes).
       - The values come back as RV(asked), whether or not the host answers, so that they are evaluated once. Where it
         does not, they are in C(diff), as Ansible prints all else of such a result.
+      - Where it does, all that is returned is in RV(seen).
     type: bool
     default: false
   limit_s:
@@ -65,6 +66,18 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+seen:
+  description: All that follows, as JSON text, which Ansible copies and keeps as one value; only RV(engines) is there
+    beside it, too.
+  returned: when O(variables) is true and the host answered
+  type: str
+  sample: '{"changed": false, "failures": {}}'
+drive_names:
+  description: What the inventory calls each of the RV(drives).
+  returned: when O(variables) is true and O(drive_facts) was answered
+  type: list
+  elements: str
+  sample: [22123A4F5B6C]
 asked:
   description: The host's variables by their names; where it does not answer, in C(diff).
   returned: when O(variables) is true

@@ -19,9 +19,8 @@ author:
   - The ssdlab.fleet authors (@ssdlab)
 options:
   seen:
-    description: What this play's preflight found on each host, by inventory name;
-      RV(ssdlab.fleet.drive_facts#module:drives) in the key C(drives). A drive that is not among them is not measured
-      again.
+    description: What this play's preflight found on each host, by inventory name, as M(ssdlab.fleet.examine) returned
+      it. A drive that is not among its RV(ssdlab.fleet.examine#module:drives) is not measured again.
     type: dict
     required: true
 extends_documentation_fragment:
