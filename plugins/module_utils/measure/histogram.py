@@ -12,6 +12,7 @@ Those of a test's rounds are kept and merged over its window: a mean of percenti
 from __future__ import annotations
 
 import array
+import functools
 import math
 import re
 import typing as t
@@ -51,6 +52,7 @@ def value_of(number: int) -> int:
     return _lowest(number) + ((1 << shift) >> 1)
 
 
+@functools.lru_cache(maxsize=MOST_BINS)
 def highest_of(value: int) -> int:
     """Return the longest latency that falls into the bin told by `value`."""
     number = bin_of(value)

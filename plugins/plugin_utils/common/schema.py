@@ -44,13 +44,14 @@ def load(name: str) -> Schema:
 
 def plain(value: t.Any) -> t.Any:
     """Ansible's tagged texts, numbers and lazy containers as what they stand for."""
-    if isinstance(value, t.Mapping):
-        return {plain(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
     for kind in (bool, int, float, str):
         if isinstance(value, kind):
             return kind(value)
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    # Last: to ask whether something is any mapping takes as long as to copy it.
+    if isinstance(value, (dict, t.Mapping)):
+        return {plain(key): plain(item) for key, item in value.items()}
     return value
 
 
