@@ -143,6 +143,7 @@ class CellRounds:
         """
         if compared is None:
             return [*one.taken, *self._alone(cell, one)]
+        always = self._always(cell, compared)
         excess, was_kept = _excess(one, compared.host_s) or 0.0, any(item.level == DISTURBS for item in one.taken)
         off = one.iops / compared.iops - 1
         causes = [_told(item) if item.level == DISTURBS else item for item in one.taken]
@@ -157,7 +158,9 @@ class CellRounds:
             what = "time was taken from fio"
         elif one.is_busy and compared.is_idle:
             what = "its CPUs were never idle, unlike in quiet rounds"
-        return [*causes, Cause(NO_PERCENTILES, TOLD, f"{what}: no percentiles of this round")] if what else causes
+        if what:
+            causes.append(Cause(NO_PERCENTILES, TOLD, f"{what}: no percentiles of this round"))
+        return causes + always
 
     def _excessive(self, cell: PlannedCell, excess: float, off: float) -> Cause:
         """Find a rate that is lower because of the host. A rate that differs shows nothing by itself: drives change;
@@ -191,6 +194,18 @@ class CellRounds:
             f"whether the host limits fio is unknown: it took {part:.0%} of each latency, and no quiet rounds show why"
         )
         return [Cause(HOST_LIMITED, DISTURBS if self._strict else UNKNOWN, text)]
+
+    def _always(self, cell: PlannedCell, compared: Usual) -> list[Cause]:
+        """Find a cell whose quiet rounds show nothing, as something may have gone on in all of them.
+
+        host_limited told: one I/O at a time, and the host's part of a latency in quiet rounds too. Limit: above
+          host_part_max
+        """
+        part = (compared.host_s or 0.0) * compared.iops
+        if not _is_single(cell) or part <= self._limits.host_part_max:
+            return []
+        text = f"the host took {part:.0%} of each latency in quiet rounds too; whether other load is in it is unknown"
+        return [Cause(HOST_LIMITED, TOLD, text)]
 
 
 def _has_no_percentiles(causes: t.Iterable[Cause]) -> bool:

@@ -112,9 +112,10 @@ def test_time_that_was_taken_is_a_remark_where_the_rate_is_that_of_quiet_rounds(
 def test_what_comes_and_goes_in_quiet_rounds_is_no_disturbance():
     """Of a drive of 10 µs the host takes a third, and more of it one time than another."""
     quiet = [(1.0, 0.71), (1.0, 0.70), (1.0, 0.72)]
-    assert levels([*quiet, (0.96, 0.70)]) == [] and HOST_LIMITED in dict(levels([*quiet, (0.96, 0.66)]))
+    disturbed = (HOST_LIMITED, DISTURBS)
+    assert levels([*quiet, (0.96, 0.70)]) == [(HOST_LIMITED, TOLD)] and disturbed in levels([*quiet, (0.96, 0.66)])
     # The same beside a steady host is a disturbance.
-    assert dict(levels([(1.0, 0.71)] * 3 + [(0.96, 0.69)]))[HOST_LIMITED] == DISTURBS
+    assert disturbed in levels([(1.0, 0.71)] * 3 + [(0.96, 0.69)])
 
 
 @pytest.mark.parametrize("cell", [{"rate_iops": 900}, {"batch": 4}])
@@ -144,8 +145,9 @@ def test_one_io_at_a_time_with_nothing_to_compare_is_unknown_below_nine_tenths()
     assert levels([(1.0, 0.89)], strict=True) == [(HOST_LIMITED, DISTURBS)]
     assert levels([(1.0, 0.91)]) == [] and levels([(1.0, 0.5)], depth=8) == []
     assert levels([(1.0, 0.89, STOLEN)]) == [(HOST_LIMITED, DISTURBS)]
-    # Once there are three of them, that is what the cell is like.
-    assert judged([(1.0, 0.89)] * 3, strict=True).found == {}
+    # Once there are three of them, that is what the cell is like, or what went on all the time.
+    assert levels([(1.0, 0.89)] * 3, strict=True) == [(HOST_LIMITED, TOLD)]
+    assert levels([(1.0, 0.91)] * 3) == [] == levels([(1.0, 0.5)] * 3, depth=8)
 
 
 def test_the_first_rounds_are_judged_again_once_there_are_three():
@@ -157,7 +159,10 @@ def test_the_first_rounds_are_judged_again_once_there_are_three():
 
 def test_rounds_of_a_window_that_stands_are_not_judged_again():
     busy = (0.9, 0.855)
-    assert judged([busy, busy, busy, QUIET, QUIET], decided=[3]).found == {}
+    found = judged([busy, busy, busy, QUIET, QUIET], decided=[3]).found
+    assert {number: [item.level for item in causes] for number, causes in found.items()} == {
+        number: [TOLD] for number in (1, 2, 3)
+    }
 
 
 def test_where_the_kernel_does_not_count_latencies_count_as_they_are():
