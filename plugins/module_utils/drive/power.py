@@ -62,7 +62,10 @@ def deepest(host: Host, path: str) -> int | None:
 
 
 def enter(host: Host, path: str, number: int) -> str:
-    """Put the drive into a state until the next power cycle or reset; why it is in none such, "" where it is."""
+    """Put a controller into a state until the next power cycle or reset; why it is in none such, "" where it is.
+
+    path: of the controller, as no namespace has a state of its own: with a namespace's id it refuses the command.
+    """
     argv = ["nvme", "set-feature", path, "--feature-id=2", f"--value={number}"]
     answer = host.run(argv, timeout_s=TIMEOUT_S)
     if answer.rc != 0:

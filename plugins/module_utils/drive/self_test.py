@@ -184,7 +184,7 @@ def _from_ata(data: Json) -> SelfTest:
     under_way = [item for code, item in entries if code is not None and code >> 4 == _NOT_ENDED]
     code = nvme_number(_part(under_way[0], "type").get("value")) if is_running and under_way else None
     return SelfTest(
-        is_offered=True,
+        is_offered=_part(data, "ata_smart_data", "capabilities").get("self_tests_supported") is not False,
         is_running=is_running,
         kind=None if code is None else _ATA_KINDS.get(code & 0x7F),
         left_pct=min(100, (status & 0xF) * 10) if is_running else None,

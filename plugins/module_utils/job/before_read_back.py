@@ -35,7 +35,7 @@ class BeforeReadBack:
     def check(self) -> None:
         """See, before anything is written, that all of it can be done. Raises NotPossible."""
         if self._asked.reset:
-            with self._alone():
+            with self._alone("be reset"):
                 pass
         if self._asked.low_power:
             with self.resting():
@@ -47,7 +47,7 @@ class BeforeReadBack:
             return
         host = self._station.job.host
         self._station.guard("integrity")
-        with self._alone() as node, self._station.kernel_log.by_us():
+        with self._alone("be reset") as node, self._station.kernel_log.by_us():
             # The kernel waits until the controller is ready again.
             argv = ["nvme", "reset", node]
             answer = self._station.watchdog.call("reset the controller", lambda: host.run(argv, RESET_S), RESET_S)
@@ -58,8 +58,8 @@ class BeforeReadBack:
 
     @contextlib.contextmanager
     def resting(self) -> t.Iterator[None]:
-        """Have the drive rest meanwhile in its power state of least power, if the test asks for it. Raises
-        NotPossible.
+        """Have the drive rest meanwhile in its power state of least power, if the test asks for it. It is its
+        controller's, so nobody may use another of its namespaces. Raises NotPossible.
         """
         if not self._asked.low_power:
             yield
@@ -69,19 +69,20 @@ class BeforeReadBack:
         before, deepest = (power.read(host, path), power.deepest(host, path)) if is_nvme else (None, None)
         if before is None or before.number is None or deepest is None:
             raise NotPossible("the drive can't rest: it tells of no power state in which it does no I/O")
-        problem = power.enter(host, path, deepest)
-        try:
-            if problem:
-                raise NotPossible(f"the drive does not rest: {problem}")
-            self.power_state = deepest
-            yield
-        finally:
-            power.enter(host, path, before.number if before.works is not False else 0)
+        with self._alone("rest") as node:
+            problem = power.enter(host, node, deepest)
+            try:
+                if problem:
+                    raise NotPossible(f"the drive does not rest: {problem}")
+                self.power_state = deepest
+                yield
+            finally:
+                power.enter(host, node, before.number if before.works is not False else 0)
 
     @contextlib.contextmanager
-    def _alone(self) -> t.Iterator[str]:
+    def _alone(self, what: str) -> t.Iterator[str]:
         try:
             with alone_on_controller(self._station.job.host, self._station.name) as node:
                 yield node
         except InUse as error:
-            raise NotPossible(f"its controller can't be reset: {error}") from None
+            raise NotPossible(f"its controller can't {what}: {error}") from None

@@ -75,16 +75,18 @@ def _begin(station: DriveContext, tests: SelfTests, kind: str) -> None:
 
 def _followed(station: DriveContext, tests: SelfTests, before: SelfTest, kind: str) -> str:
     """Return its entry in the drive's log, once it has ended."""
-    quiet_s = tests.clock()
+    quiet_s, has_run = tests.clock(), False
     while True:
         seen = tests.look_at(station.name)
         if seen.is_running:
             tests.follow(station.name, seen, ENDED, kind)
-            quiet_s = tests.clock()
+            quiet_s, has_run = tests.clock(), True
         # Each tool tells an entry in its own form.
         elif seen.is_running is False and seen.tool == before.tool and seen.ended and seen.ended != before.ended:
             return seen.ended[0]
         elif tests.clock() - quiet_s > SHOWS_WITHIN_S:
+            if has_run:
+                raise NotOffered("its log tells nothing of the self-test that has ended")
             raise NoResult("the drive did not begin a self-test that its log tells of")
         station.tick(None)
         tests.sleep(1)

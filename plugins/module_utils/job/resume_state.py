@@ -49,7 +49,8 @@ def may_keep_data(test: PlannedTest, method: str) -> bool:
     the drive itself. Where the purge is all that was asked for, it has to do its work.
     """
     known = methods.METHODS.get(method)
-    return bool(known and known.is_hint and (test.cells or test.integrity))
+    writes = test.precondition or test.integrity or any(cell.read_pct < 100 for cell in test.cells)
+    return bool(known and known.is_hint and writes)
 
 
 def failed(name: str) -> str:

@@ -150,8 +150,9 @@ def resumed(work: Work, started: Begun) -> PurgeEnd | None:
     Raises PurgeError for a drive that is no longer what it was.
     """
     planted = started.sentinels
-    count = _sampled(started.method)
-    checked = verify(work, Sentinels(planted.size_bytes, planted.block_bytes, planted.seed, count))
+    if planted.count is None:
+        return None
+    checked = verify(work, Sentinels(planted.size_bytes, planted.block_bytes, planted.seed, planted.count))
     if checked.survived or work.options.lba_size_bytes not in (None, work.lba_size_bytes):
         return None
     took = _time(now()) - _time(started.time)

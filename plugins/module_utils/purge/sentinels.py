@@ -41,7 +41,7 @@ class Sentinels:
 
     def __init__(self, size_bytes: int, block_bytes: int, seed: str | None = None, count: int = SENTINELS) -> None:
         self.seed = seed or os.urandom(16).hex()
-        self._size_bytes, self._block_bytes = size_bytes, block_bytes
+        self._size_bytes, self._block_bytes, self._count = size_bytes, block_bytes, count
         offsets = sentinel_offsets(size_bytes, block_bytes, self.seed, count)
         self._expected = {offset: self._data(offset) for offset in offsets}
 
@@ -49,8 +49,8 @@ class Sentinels:
         return len(self._expected)
 
     def record(self) -> events.Sentinels:
-        """Return what a later job needs to look for them: the arguments of this class, but for their number."""
-        return events.Sentinels(self._size_bytes, self._block_bytes, self.seed)
+        """Return what a later job needs to look for them: the arguments of this class."""
+        return events.Sentinels(self._size_bytes, self._block_bytes, self.seed, self._count)
 
     def _data(self, offset: int) -> bytes:
         return hashlib.shake_256(f"{self.seed}/{offset}".encode()).digest(self._block_bytes)

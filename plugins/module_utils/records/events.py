@@ -278,6 +278,8 @@ class Sentinels:
     size_bytes: Positive
     block_bytes: Positive
     seed: Text
+    # Not there: of an older engine, which chose them in another way.
+    count: OrMissing[Positive] = None
 
 
 @dataclass(frozen=True)

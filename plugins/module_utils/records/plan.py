@@ -227,7 +227,9 @@ class PlannedIntegrity:
     def most_passes(self, pass_s: float) -> int:
         """Return how many passes there are at most, if one takes so long to write and to read back."""
         round_s = pass_s + self.left_alone_s + self.heat_s
-        return max(self.passes, min(MOST_PASSES, math.ceil(self.duration_s / max(round_s, 1.0))))
+        # The last one begins before the time is over, and no heat comes before the first.
+        further = math.ceil((self.duration_s + self.heat_s) / max(round_s, 1.0)) if self.duration_s else 0
+        return max(self.passes, min(MOST_PASSES, further))
 
     def between_s(self, passes: int) -> float:
         """Return how long a drive is neither written nor read back, by so many passes."""

@@ -370,8 +370,7 @@ def _steps(test: PlannedTest) -> str:
         )
         steps.append(f"precondition {passes} x the ActiveRange of {test.active_range_pct} %{written}{content}")
     elif test.integrity:
-        times = f", {test.integrity.passes} times" if test.integrity.passes > 1 else ""
-        later = _before_read_back(test.integrity)
+        later, times = _before_read_back(test.integrity), _times(test.integrity)
         steps.append(f"write the ActiveRange of {test.active_range_pct} % and read it back{later}{times}")
     if test.self_test:
         steps.append(f"the drive's own self-test ({test.self_test})")
@@ -389,6 +388,15 @@ def _before_read_back(asked: PlannedIntegrity) -> str:
     pause = f"a pause of {plan_duration(asked.left_alone_s)}{at_rest}" if asked.left_alone_s else ""
     told = [text for text in ("a reset of its controller" if asked.reset else "", pause) if text]
     return f" after {' and '.join(told)}" if told else ""
+
+
+def _times(asked: PlannedIntegrity) -> str:
+    """Return how often: ", for 24 h (at least 2 times), with 15 min of random I/O between, until a block is wrong"."""
+    if not asked.duration_s:
+        return f", {asked.passes} times" if asked.passes > 1 else ""
+    heat = f", with {plan_duration(asked.heat_s)} of random I/O between" if asked.heat_s else ""
+    end = ", until a block is wrong" if asked.stop_at_first else ""
+    return f", for {plan_duration(asked.duration_s)} (at least {asked.passes} times){heat}{end}"
 
 
 def _until(test: PlannedTest) -> str:

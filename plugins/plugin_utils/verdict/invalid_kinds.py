@@ -362,6 +362,13 @@ INVALID = (
     ),
     ReasonKind(
         "invalid",
+        "its controller can't rest",
+        "no low power",
+        "somebody uses, or may use, another namespace of the drive's controller, which would keep it awake",
+        "Stop what the sentence names, or take low_power out of the test.",
+    ),
+    ReasonKind(
+        "invalid",
         "the drive can't rest",
         "no low power",
         "the drive has no power state without I/O, or does not tell of one; only NVMe drives do",
@@ -373,6 +380,13 @@ INVALID = (
         "no low power",
         "the drive did not go to its power state without I/O, or says that it is in another one",
         "Look at what the sentence says; take low_power out of the test for this drive.",
+    ),
+    ReasonKind(
+        "invalid",
+        "its log tells nothing of the self-test",
+        "no self-test result",
+        "the drive tested itself, and keeps no result: nobody knows what it found",
+        "Take self-tests out of the plan for this drive.",
     ),
     ReasonKind(
         "invalid",

@@ -225,7 +225,6 @@ def test_one_that_fails_is_held_against_the_drive_whatever_ends_the_test(fake, m
         (Nvme, {"result": RESERVED}, "its extended self-test unknown: ended with the result 10"),
         (Nvme, {"code": 1}, r"did not begin a self-test: nvme device-self-test .* said: NVMe status: Invalid Field"),
         (Sata, {"code": 4}, "did not begin a self-test: smartctl -t long /dev/sda ended with 4"),
-        (Nvme, {"takes_s": 20.0, "is_logged": False}, "did not begin a self-test that its log tells of"),
         (Nvme, {"takes_s": 9 * HOUR}, r"did not end within 3600 s; it was ended"),
     ],
 )
@@ -235,6 +234,13 @@ def test_one_without_a_result_is_an_error(fake, model, told, message):
         station.perform()
     assert station.drive.kind is None
     assert criteria.missed([], "m", [result_of(station, "error")]) == []
+
+
+def test_one_that_is_not_logged_says_nothing_of_the_drive(fake):
+    """Its other tests go on."""
+    station = Station(fake, Nvme(takes_s=20.0, is_logged=False))
+    with pytest.raises(own_self_test.NotOffered, match="its log tells nothing of the self-test that has ended"):
+        station.perform()
 
 
 def test_smartctl_s_word_on_the_drive_is_none_on_the_command(fake):

@@ -43,7 +43,8 @@ def fill(written=100):
 @pytest.mark.parametrize(
     ("method", "test", "may"),
     [
-        ("deallocate", planned.spec(cells=[{}]), True),
+        ("deallocate", planned.spec(cells=[{"read_pct": 0}]), True),
+        ("deallocate", planned.spec(cells=[{"read_pct": 100}]), False),
         ("deallocate", planned.spec(integrity={"passes": 1}), True),
         ("deallocate", planned.spec(), False),
         ("overwrite", planned.spec(cells=[{}]), False),
