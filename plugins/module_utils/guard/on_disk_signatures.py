@@ -30,7 +30,7 @@ _MOST_NESTED = 2
 _EXTENDED_BYTES = 4096
 # What libblkid calls file systems that several hosts share.
 CLUSTER_TYPES = frozenset("VMFS VMFS_volume_member gfs gfs2 ocfs ocfs2 gpfs lustre oracleasm".split())
-# Where blkid and wipefs look, at either end: where they can't read they end as if nothing were there.
+# Where blkid looks in a partition, at either end.
 _ENDS_BYTES = 2 << 20
 # A signature's own block: what is behind it is somebody's data.
 SIGNATURE_BYTES = 4096
@@ -122,18 +122,9 @@ def probe_blocks(host: Host, facts: Facts, reader: PlaceReader) -> None:
         _probe_partition(host, facts, reader, part, f"partition {number}")
     for name, part in of_kernel(host, facts, found):
         _probe_partition(host, facts, reader, part, name)
-    if not (facts.tables or facts.signatures or facts.cluster):
-        _see_ends(reader, 0, reader.size_bytes)
     facts.marks.extend(
         Mark(offset, length, True) for offset, length in partition_tables.extents(reader.read, reader.size_bytes)
     )
-
-
-def _see_ends(reader: PlaceReader, start: int, length: int) -> None:
-    """See that what blkid found nothing in can be read. Raises OSError."""
-    count = min(length, _ENDS_BYTES)
-    for offset in {start, start + length - count}:
-        reader.read(offset, count)
 
 
 def of_kernel(host: Host, facts: Facts, found: t.Sequence[Partition]) -> list[tuple[str, Partition]]:
@@ -163,7 +154,10 @@ def _probe_partition(host: Host, facts: Facts, reader: PlaceReader, part: Partit
         return
     kinds = _blkid(host, facts, f"{name}: ", "--offset", str(part.start_bytes), "--size", str(length))
     if not kinds:
-        _see_ends(reader, part.start_bytes, length)
+        # blkid ends as if nothing were there at a block that it can't read. Of a drive its ends are looked at anyway.
+        count = min(length, _ENDS_BYTES)
+        for offset in {part.start_bytes, part.start_bytes + length - count}:
+            reader.read(offset, count)
     if depth >= _MOST_NESTED or not TABLE_TYPES.intersection(kinds):
         return
     nested = partition_tables.partitions(lambda offset, count: reader.read(part.start_bytes + offset, count), length)

@@ -15,7 +15,7 @@ from ...module_utils.records.base import Json
 
 SEEN = "seen"
 # What tasks read of a host's result by themselves.
-_BESIDE = ("changed", "engines")
+_BESIDE = ("changed", "failures", "engines")
 
 
 def packed(result: Json) -> Json:

@@ -26,7 +26,12 @@ def test_all_but_a_few_names_is_one_text_that_holds_everything(left_out):
     answer = {key: value for key, value in ANSWER.items() if key not in left_out}
     packed = examine_result.packed(answer)
     assert isinstance(packed.pop("seen"), str)
-    expected = {"changed": False, "engines": ANSWER["engines"], "drive_names": ["S1", None]}
+    expected = {
+        "changed": False,
+        "engines": ANSWER["engines"],
+        "failures": ANSWER["failures"],
+        "drive_names": ["S1", None],
+    }
     assert packed == {
         key: value for key, value in expected.items() if {key, key.replace("_names", "s")}.isdisjoint(left_out)
     }
