@@ -156,7 +156,7 @@ def _probe_partition(host: Host, facts: Facts, reader: PlaceReader, part: Partit
     if not kinds:
         # blkid ends as if nothing were there at a block that it can't read. Of a drive its ends are looked at anyway.
         count = min(length, _ENDS_BYTES)
-        for offset in {part.start_bytes, part.start_bytes + length - count}:
+        for offset in (part.start_bytes, part.start_bytes + length - count):
             reader.read(offset, count)
     if depth >= _MOST_NESTED or not TABLE_TYPES.intersection(kinds):
         return

@@ -80,7 +80,7 @@ def test_its_page_has_a_map_of_where_they_lie(lied):
     assert "in 2 of 4 equal parts of what was written, 2 at most in one of them" in picture
     # A quarter of 240 px each; the tallest fills the strip.
     assert re.findall(r"M([\d.]+) 26v-([\d.]+)", picture) == [("60.0", "25.0"), ("180.0", "17.7")]
-    assert [text for text in re.findall(r"<span>([^<]*)</span>", picture)] == ["0 B", "1.074 GB"]
+    assert re.findall(r"<span>([^<]*)</span>", picture) == ["0 B", "1.074 GB"]
     assert 'aria-label="3 wrong blocks in 2 of 4 equal parts' in picture
 
 
