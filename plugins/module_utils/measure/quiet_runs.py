@@ -50,7 +50,11 @@ def of_round(
     if not seen.queued or not seen.mean_latency_s:
         return None
     at_drive = counted_in_flight(seen, limits) if has_room(cell, seen.limits) else None
-    host_s = None if not at_drive else seen.mean_latency_s * (1 - at_drive / seen.queued)
+    host_s = None
+    if at_drive:
+        # At its end a run lets the queue drain, which leaves less in flight, not more to the host.
+        drained = seen.mean_latency_s / (2 * (cell.runtime_s + seen.mean_latency_s))
+        host_s = seen.mean_latency_s * (1 - at_drive / (seen.queued * (1 - drained)))
     taken = tuple(item for item in causes if item.time_taken)
     is_busy = any(item.cause == BUSY_CPUS for item in causes)
     return Round(number, seen.queued / seen.mean_latency_s, seen.mean_latency_s, host_s, taken, is_busy)

@@ -109,6 +109,13 @@ def test_time_that_was_taken_is_a_remark_where_the_rate_is_that_of_quiet_rounds(
     assert made.without_percentiles == {4}
 
 
+def test_a_queue_that_drains_is_no_part_of_the_host():
+    """The demo's drive: 64 I/Os take it 0.11 s while it is fresh and 0.43 s once it is worn in, of cells of 2 s."""
+    fresh = seen(1, 1, 64, 600, queued=63.93, in_flight=62.38, mean_latency_s=0.1066)
+    worn = seen(1, 1, 64, 150, queued=63.81, in_flight=58.46, mean_latency_s=0.4255)
+    assert levels([fresh] * 3 + [worn], depth=64, runtime_s=2) == []
+
+
 def test_what_comes_and_goes_in_quiet_rounds_is_no_disturbance():
     """Of a drive of 10 µs the host takes a third, and more of it one time than another."""
     quiet = [(1.0, 0.71), (1.0, 0.70), (1.0, 0.72)]
