@@ -92,8 +92,20 @@ def test_the_packages_are_in_the_requirements():
     )
 
 
-def _import(folder, results, start):
-    start.wait()
+def _at_once(work, *arguments):
+    """Do the work in a process for each of these lists of arguments, all begun at one moment; their exit codes."""
+    context = multiprocessing.get_context("fork")
+    start = context.Event()
+    processes = [context.Process(target=lambda given=given: (start.wait(), work(*given))) for given in arguments]
+    for process in processes:
+        process.start()
+    start.set()
+    for process in processes:
+        process.join(120)
+    return [process.exitcode for process in processes]
+
+
+def _import(folder, results):
     with engine.opened(engine.resolve("", folder), make=True) as store:
         importer.import_all(store, results)
 
@@ -106,15 +118,7 @@ def test_two_controllers_write_at_once(tmp_path):
     drives = [generator.DEMO[0]._replace(host=f"server-{number}", serial=f"SIM{number:04}") for number in range(12)]
     for name, part in (("a", drives[:8]), ("b", drives[4:])):
         generator.make(tmp_path / name, part, rounds=6, seed=len(part))
-    context = multiprocessing.get_context("fork")
-    start = context.Event()
-    jobs = [context.Process(target=_import, args=(str(tmp_path), str(tmp_path / name), start)) for name in "abab"]
-    for job in jobs:
-        job.start()
-    start.set()
-    for job in jobs:
-        job.join(120)
-    assert [job.exitcode for job in jobs] == [0] * 4
+    assert _at_once(_import, *((str(tmp_path), str(tmp_path / name)) for name in "abab")) == [0] * 4
     table = frames.long(engine.resolve("", str(tmp_path)))
     assert (
         table["serial"].nunique() == 12
@@ -125,25 +129,16 @@ def test_two_controllers_write_at_once(tmp_path):
     )
 
 
-def _make(folder, start):
-    start.wait()
+def _make(folder):
     with engine.opened(engine.resolve("", folder), make=True):
         pass
 
 
 def test_eight_make_one_store_at_once(tmp_path):
     """SQLite's switch to a write-ahead log does not wait for another's: 1 in 35 was refused."""
-    context = multiprocessing.get_context("fork")
     for number in range(12):
         (tmp_path / str(number)).mkdir()
-        start = context.Event()
-        makers = [context.Process(target=_make, args=(str(tmp_path / str(number)), start)) for _each in range(8)]
-        for maker in makers:
-            maker.start()
-        start.set()
-        for maker in makers:
-            maker.join(120)
-        assert [maker.exitcode for maker in makers] == [0] * 8
+        assert _at_once(_make, *[(str(tmp_path / str(number)),)] * 8) == [0] * 8
 
 
 def test_a_results_folder_that_no_url_can_name_is_refused(tmp_path):
