@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import sqlite3
+import threading
 
 import pytest
 
@@ -129,16 +131,16 @@ def test_two_controllers_write_at_once(tmp_path):
     )
 
 
-def _make(folder):
-    with engine.opened(engine.resolve("", folder), make=True):
-        pass
-
-
-def test_eight_make_one_store_at_once(tmp_path):
-    """SQLite's switch to a write-ahead log does not wait for another's: 1 in 35 was refused."""
-    for number in range(12):
-        (tmp_path / str(number)).mkdir()
-        assert _at_once(_make, *[(str(tmp_path / str(number)),)] * 8) == [0] * 8
+def test_a_store_that_another_begins_is_waited_for(tmp_path):
+    """SQLite refuses to switch a file to a write-ahead log, without waiting, while another is about to write to it."""
+    other = sqlite3.connect(tmp_path / engine.FILE, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    ends = threading.Timer(0.3, other.execute, ["COMMIT"])
+    ends.start()
+    with engine.opened(engine.resolve("", str(tmp_path)), make=True) as store, store.reading() as connection:
+        assert engine.has_tables(connection, store.name)
+    ends.join()
+    other.close()
 
 
 def test_a_results_folder_that_no_url_can_name_is_refused(tmp_path):
