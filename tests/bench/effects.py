@@ -33,6 +33,7 @@ import simulated_ssd
 import taking_time
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine.cpus import Place
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import quiet_runs
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.disturbances import DISTURBS, UNKNOWN
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.judged_rounds import JudgedRounds
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.validity_limits import Limits
@@ -65,16 +66,17 @@ CAUSES: dict[str, t.Callable[[], t.ContextManager[None]]] = {
     "quota of 20 %": lambda: taking_time.quota(0.20),
     "quota of 3 %": lambda: taking_time.quota(0.03),
 }
-ROW = "{0:14} {1:>5} {2:22} {3:>8} {4:>8}  {5:9} {6}"
+ROW = "{0:14} {1:>5} {2:22} {3:>8} {4:>8} {5:>8}  {6:9} {7}"
 
 
 class Row(t.NamedTuple):
-    """One cell. cause: "" for a quiet round; p99: in µs."""
+    """One cell. cause: "" for a quiet round; p99: in µs; host_part: of its mean latency, by the kernel's count."""
 
     number: int
     cause: str
     iops: float
     p99: float | None
+    host_part: float | None
     cell: MeasuredCell
 
 
@@ -111,12 +113,19 @@ def _row(made, number, cause, depth, seconds):
     details = made.cell(read_pct=100, queue_depth=depth, runtime_s=seconds)
     event = {**base.sparse_json(details), "round": number, "cell": CELL, "seed": number}
     cell = base.parse(MeasuredCell, event)
-    return Row(number, cause, details.read.iops, details.read.percentiles_us.get("99"), cell)
+    compared = quiet_runs.of_round(number, planned_cell(depth, seconds), cell.seen, cell.causes, Limits())
+    host_part = None if compared.host_s is None else compared.host_s / compared.latency_s
+    return Row(number, cause, details.read.iops, details.read.percentiles_us.get("99"), host_part, cell)
 
 
-def verdicts(rows, depth):
-    """What a test with these rounds decides of each, in their order."""
-    judged = JudgedRounds([planned.cell(id=CELL, queue_depth=depth)], {CELL}, Limits(), False)
+def planned_cell(depth, seconds):
+    """The cell of a plan that all rows are rounds of."""
+    return planned.cell(id=CELL, queue_depth=depth, runtime_s=seconds)
+
+
+def verdicts(rows, load):
+    """What a test with these rounds decides of each, in their order. load: the planned cell."""
+    judged = JudgedRounds([load], {CELL}, Limits(), False)
     for row in rows:
         judged.take_cell(row.cell)
         judged.end_round(row.number, [], 0)
@@ -155,7 +164,8 @@ def shown(drive, depth, rows, found):
         tails = "" if verdict.has_percentiles else "no percentiles"
         tails += "".join(f"; {item.message[:LONGEST_TOLD]}" for item in row.cell.causes)
         off = "" if verdict.tail_off is None else f"{verdict.tail_off:+.1%}"
-        print(ROW.format(drive, depth, row.cause or "quiet", f"{verdict.rate_off:+.1%}", off, decided, tails))
+        part = "" if row.host_part is None else f"{row.host_part:.2%}"
+        print(ROW.format(drive, depth, row.cause or "quiet", f"{verdict.rate_off:+.1%}", off, part, decided, tails))
 
 
 def counts(found):
@@ -221,7 +231,7 @@ def main():
     parser.add_argument("--drive", choices=[*DRIVES], help="only this drive")
     busy_machine.add_argument(parser)
     options = parser.parse_args()
-    print(ROW.format("drive", "depth", "cause", "rate", "p99", "decided", "tails"))
+    print(ROW.format("drive", "depth", "cause", "rate", "p99", "host", "decided", "tails"))
     everything, results = [], {}
     for name in [options.drive] if options.drive else DRIVES:
         with contextlib.ExitStack() as stack:
@@ -235,7 +245,7 @@ def main():
             made.bench.limits = Limits(idle_gap_s=3600)
             for depth in options.depths:
                 rows = measured(made, depth, options.seconds, options.only, options.repeat, print)
-                found = verdicts(rows, depth)
+                found = verdicts(rows, planned_cell(depth, options.seconds))
                 shown(name, depth, rows, found)
                 everything += found
                 staged = results.setdefault((name, depth), {})

@@ -142,13 +142,15 @@ class CellRounds:
           quiet rounds. Limit: a rate off by at most rate_error_max
         no_percentiles told: what the host took of the mean latency beyond its part in the cell's quiet rounds: the rate
           counts, percentiles don't. Limit: host_excess_max
+        no_percentiles told: time that was taken from fio, outlasted or not, unlike in quiet rounds. Limit: those of
+          host_limited
         no_percentiles told: fio's CPUs never idle, as they are in quiet rounds (three at least): few latencies are
           longer, so the mean hardly shows it. Limit: cpu_idle_min
         """
         if compared is None:
             return [*one.taken, *self._alone(cell, one)]
         always = self._always(cell, compared)
-        excess, was_kept = _excess(one, compared.host_s) or 0.0, any(item.level == DISTURBS for item in one.taken)
+        excess = _excess(one, compared.host_s) or 0.0
         off = one.iops / compared.iops - 1
         causes = [_told(item) if item.level == DISTURBS else item for item in one.taken]
         if abs(off) > self._limits.rate_error_max:
@@ -158,7 +160,7 @@ class CellRounds:
         if excess > most:
             causes.append(self._excessive(cell, excess, off))
             what = f"the host took {excess:.0%} more of each latency than in quiet rounds"
-        elif was_kept:
+        elif one.taken:
             what = "time was taken from fio"
         elif one.is_busy and compared.is_idle:
             what = "its CPUs were never idle, unlike in quiet rounds"

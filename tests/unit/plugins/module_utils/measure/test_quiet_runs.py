@@ -137,8 +137,11 @@ def test_a_round_on_busy_cpus_gives_no_percentiles_where_quiet_ones_are_on_idle_
     assert levels([QUIET] * 2 + [(1.0, 0.95, BUSY)] * 3) == [] and levels([(1.0, 0.95, BUSY)] * 9) == []
 
 
-def test_what_was_outlasted_stays_a_remark_and_shows_no_quiet_round():
-    assert levels([QUIET] * 3 + [(0.9, 0.95, OUTLASTED)], depth=32) == [(HOST_LIMITED, TOLD)]
+def test_what_was_outlasted_stays_a_remark_gives_no_percentiles_and_shows_no_quiet_round():
+    """Three busy loops beside fio changed no rate of 8 I/Os that waited at the drive, and their p99 by 14 %."""
+    assert levels([QUIET] * 3 + [(0.9, 0.95, OUTLASTED)], depth=32) == [(HOST_LIMITED, TOLD), (NO_PERCENTILES, TOLD)]
+    # Where it goes on all the time, it says nothing of one round.
+    assert levels([(0.9, 0.95, OUTLASTED)] * 9, depth=32) == [(HOST_LIMITED, TOLD)]
     assert levels([QUIET, *[(0.9, 0.95, OUTLASTED)] * 2, (0.9, 0.5)], depth=32) == []
 
 
