@@ -33,7 +33,8 @@ options:
       - An entry may also have options for that drive. C(allow) lists codes of refusals to override; only
         V(partition_table), V(signature), V(efi_system_partition), V(transport), V(removable), V(hard_disk),
         V(sanitize_failed), V(mentioned) and V(unseen_users) can be. C(ssd_overwrite_data=true) overrides
-        V(unsigned_data).
+        V(unsigned_data). C(passing_programs) is a list of programs that only look at the drive, each with C(path) and
+        optionally C(opens_for_writing).
     type: list
     elements: raw
     default: []

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
 import openers
 import pytest
 from fake_server import FakeServer
-from wrong_drive import needs, run
+from wrong_drive import SERVER, needs, run
 
 FULL = "1:7"  # of /dev/full
 OPENERS, FUSE_NODE = (str(Path(__file__).with_name(name)) for name in ("openers.py", "fuse_node.py"))
@@ -223,3 +224,31 @@ def test_case_69_processes_that_may_not_be_looked_into(make_bench):
 def test_who_looks_once_is_no_user(outcome):
     assert outcome.codes("looked at once") == outcome.codes("spare") == set()
     outcome.nothing_happened()
+
+
+def test_programs_that_a_site_names_are_no_users_and_writers_are(make_bench):
+    """A monitoring agent has drives open all the time, for writing, as SG_IO needs; others write, or are unknown."""
+    bench = make_bench()
+    agent = Path(bench.folder, "agent")
+    shutil.copy(shutil.which("sh"), agent)
+    agent.chmod(0o755)
+    held = 'exec 3<>"$0" && echo ready && read -r _'
+    writing = 'exec 3<>"$0" && echo ready && while read -r -t 0.2 _; test $? -gt 128; do echo x >&3; done'
+    for name, program, script in [
+        ("named", agent, held),
+        ("not named", "sh", held),
+        ("written", shutil.copy(shutil.which("bash"), Path(bench.folder, "writer")), writing),
+    ]:
+        disk = bench.disk(name)
+        disk.waiting(str(program), "-c", script, disk.path)
+    by_site = [{"path": str(agent), "opens_for_writing": True}]
+    bench.disks["written"].entry["passing_programs"] = [
+        {"path": str(Path(bench.folder, "writer")), "opens_for_writing": True}
+    ]
+    outcome = bench.play(variables={SERVER: {"ssd_passing_programs": by_site}})
+    outcome.refused("not named", "opened")
+    assert outcome.codes("written") == {"opened"}
+    assert outcome.codes("named") == set()
+    by_site[0]["opens_for_writing"] = False
+    outcome = bench.play(variables={SERVER: {"ssd_passing_programs": by_site}})
+    outcome.refused("named", "opened")

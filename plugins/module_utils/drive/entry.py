@@ -12,6 +12,7 @@ import re
 import typing as t
 
 SELECTOR_KEYS = ("serial", "wwn", "by_id", "backing_file")
+PROGRAM_KEYS = {"path", "opens_for_writing"}
 
 
 class _Option(t.NamedTuple):
@@ -32,6 +33,16 @@ def _is_codes(value: t.Any) -> bool:
     return isinstance(value, (list, tuple)) and all(isinstance(code, str) for code in value)
 
 
+def is_programs(value: t.Any) -> bool:
+    """Return whether a value is a list of programs that only look at drives."""
+    return isinstance(value, (list, tuple)) and all(map(_is_program, value))
+
+
+def _is_program(value: t.Any) -> bool:
+    is_named = isinstance(value, t.Mapping) and str(value.get("path")).startswith("/")
+    return is_named and value.keys() <= PROGRAM_KEYS and isinstance(value.get("opens_for_writing", False), bool)
+
+
 def _is_cpus(value: t.Any) -> bool:
     return _is_whole(value) or (isinstance(value, str) and re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", value) is not None)
 
@@ -42,13 +53,17 @@ OPTION_KEYS: dict[str, _Option] = {
     "release_evidence": _Option(
         lambda value: isinstance(value, str) and bool(value), "the id of the run that left it so", None
     ),
+    "passing_programs": _Option(
+        is_programs, "a list of programs by path, such as [{path: /usr/sbin/smartctl, opens_for_writing: true}]", ()
+    ),
     "numa_node": _Option(_is_whole, "the number of a NUMA node", None),
     "cpus": _Option(_is_cpus, 'a list of CPUs as the kernel writes it, such as "0-3,8"', None),
     # YAML reads a bare on and off as true and false.
     "write_cache": _Option(lambda value: isinstance(value, bool) or value in ("on", "off"), "on or off", None),
 }
 # Options of the guard: they say what may be erased, not what is measured, so they may differ when a run goes on.
-GUARD_OPTIONS = ("allow", "ssd_overwrite_data", "release_evidence")
+OVERRIDES = ("allow", "ssd_overwrite_data", "release_evidence")
+GUARD_OPTIONS = (*OVERRIDES, "passing_programs")
 BY_ID = "/dev/disk/by-id/"
 # What bridges, controllers and drives without a number of their own give for one, without blanks: many drives have it.
 _NO_SERIAL = re.compile(
@@ -60,11 +75,14 @@ _HEX_NAME = re.compile(r"(?:wwn-|nvme-)?(?:naa\.|eui\.|uuid\.|0x)?([0-9a-f][0-9a
 
 
 class Options(t.NamedTuple):
-    """The options beside a selector; the docs have them (OPTION_KEYS). None: not given."""
+    """The options beside a selector; the docs have them (OPTION_KEYS). None: not given. passing_programs: by the path
+    of an executable, whether it opens a drive for writing though it only looks.
+    """
 
     allow: list[str]
     ssd_overwrite_data: bool
     release_evidence: str | None
+    passing_programs: dict[str, bool]
     numa_node: int | None
     cpus: str | None
     # on or off.
@@ -142,6 +160,7 @@ def _options(entry: t.Mapping[str, t.Any]) -> Options:
     cache, cpus = given["write_cache"], given["cpus"]
     given.update(
         allow=list(given["allow"]),
+        passing_programs={each["path"]: each.get("opens_for_writing", False) for each in given["passing_programs"]},
         cpus=None if cpus is None else str(cpus),
         write_cache={True: "on", False: "off"}.get(cache, cache),
     )

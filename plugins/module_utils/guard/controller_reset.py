@@ -43,7 +43,7 @@ def alone_on_controller(host: Host, name: str) -> t.Iterator[str]:
     name: the drive's kernel name, whose lock keeps runs of ours off all namespaces of its serial number. Raises InUse.
     """
     node, beside = _controller(host, name)
-    shared = probe.machine(host, beside) if beside else Machine()
+    shared = probe.machine(host, {name: {} for name in beside}) if beside else Machine()
     with contextlib.ExitStack() as held:
         for other in beside:
             held.callback(os.close, _hold(host, other, shared))

@@ -16,7 +16,7 @@ from ..tools import nvme
 from .descriptors import GONE
 from .device_aliases import device_number, resolved, unescape
 from .facts import Facts, Machine, Mount, add
-from .open_handles import Watch
+from .open_handles import Programs, Watch
 
 # What lies on these places is the system (issue: resolve them through any number of layers).
 SYSTEM_PLACES = ("/", "/boot", "/boot/efi", "/efi", "/usr", "/var")
@@ -107,9 +107,9 @@ def name_of(host: Host, path: str) -> str | None:
     return name if name and host.exists("/sys/class/block/" + name) else None
 
 
-def read_machine(host: Host, facts: Machine, names: t.Sequence[str], quick: bool) -> None:
-    """Everything on the host that uses block devices, once for all drives. names: those that are looked at; quick: see
-    open_handles.Watch.
+def read_machine(host: Host, facts: Machine, names: t.Mapping[str, Programs], quick: bool) -> None:
+    """Everything on the host that uses block devices, once for all drives. names: those that are looked at, each with
+    the programs that only look at it; quick: see open_handles.Watch.
     """
     facts.unseen += _outside(host)
     _read_mounts(host, facts)
@@ -245,19 +245,21 @@ def _bound_files(host: Host, process: str, mounts: t.Sequence[Mount]) -> list[tu
 # --- processes ----------------------------------------------------------------
 
 
-def _read_openers(host: Host, facts: Machine, names: t.Sequence[str], quick: bool) -> None:
+def _read_openers(host: Host, facts: Machine, names: t.Mapping[str, Programs], quick: bool) -> None:
     """Who has which block device open, and for these drives also their other nodes and the files behind them."""
     # By the mount's id: a path says nothing, as all may lie below a root from the network, or below that of one
     # container.
     remote = {mount.number: mount.kind for mount in facts.mounts if _REMOTE.match(mount.kind)}
     facts.keys = {name: other_nodes(host, name) for name in names}
     nodes = {}
-    for name in names:
+    allowed = {key: programs for name, programs in names.items() for key in facts.keys[name]}
+    for name, programs in names.items():
         for member in [name, *_partitions(host, name)]:
             number = host.get(f"/sys/class/block/{member}/dev")
-            nodes.update({identity.node(member): number} if number else {})
+            if number:
+                nodes[identity.node(member)], allowed[number] = number, programs
     far = {mount.major_minor for mount in facts.mounts if mount.number in remote}
-    watch = Watch(host, set().union(*facts.keys.values()), nodes, remote, facts.names, far)
+    watch = Watch(host, set().union(*facts.keys.values()), nodes, remote, facts.names, far, allowed)
     facts.openers, facts.passing = watch.observe(quick)
     facts.unseen += watch.failures
 

@@ -26,6 +26,7 @@ from .block_classifier import Stopped
 from .data_scan import Terms, never
 from .device import out_of_sight
 from .facts import Facts, Machine, Names, add
+from .open_handles import Programs
 from .probe import look_at, machine, may_be_chance, probe
 from .rules import entry_problem, lifted_codes, make_refusals, ours, refusals
 
@@ -54,7 +55,8 @@ def check(
     located = [_locate(host, entry) for entry in entries]
     names = [name for name, _refused in located if name]
     with _no_other_look(host, names, stop) as others:
-        shared = _shared(host, names, state_dir, quick=bool(held))
+        programs = {name: entry.options.passing_programs for (name, _none), entry in zip(located, entries) if name}
+        shared = _shared(host, programs, state_dir, quick=bool(held))
         seen = []
         for index, (entry, (name, refused)) in enumerate(zip(entries, located)):
             one = _Seen(entry, None, refused)
@@ -87,7 +89,7 @@ def discover(host: Host, state_dir: str | None = None, terms: Terms | None = Ter
     """Return every whole drive of the host, with the best selector proposed (None without one), as `inspect` does."""
     names = identity.whole_drives(host)
     with _no_other_look(host, names) as others:
-        shared = _shared(host, names, state_dir)
+        shared = _shared(host, {name: {} for name in names}, state_dir)
         seen = []
         for name in names:
             entry = identity.best_entry(host, name)
@@ -100,8 +102,10 @@ def discover(host: Host, state_dir: str | None = None, terms: Terms | None = Ter
         return [base.to_json(one.result()) for one in seen]
 
 
-def _shared(host: Host, names: t.Sequence[str], state_dir: str | None, quick: bool = False) -> Machine:
-    """Return what all drives share, and whether our own folder is root's alone."""
+def _shared(host: Host, names: t.Mapping[str, Programs], state_dir: str | None, quick: bool = False) -> Machine:
+    """Return what all drives share, and whether our own folder is root's alone. names: each with the programs that only
+    look at it.
+    """
     shared = machine(host, names, quick)
     shared.untrusted = ownership.problems(state_dir) if state_dir else []
     return shared

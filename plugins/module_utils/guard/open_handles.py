@@ -16,6 +16,7 @@ import struct
 import time
 import typing as t
 
+from ..core import ownership
 from ..core.host import Host
 from .descriptors import GONE, Descriptors
 
@@ -24,7 +25,7 @@ LOOK_EVERY_S = 0.3  # on average: each pause is random, so that nobody keeps ste
 MOST_S = 8.0  # a host with many processes is looked at fewer times, but never fewer than a reader takes to count
 READER_COUNTS = 3  # looks in which a reader has to be seen; who only passes by is seen once
 # Programs that look at drives by themselves and leave them as they are; True: also when they open one for writing
-# (SG_IO needs that).
+# (SG_IO needs that). A site names more (ssd_passing_programs).
 PASSING = {
     "systemd-udevd": False,
     "udevadm": False,
@@ -40,6 +41,7 @@ PASSING = {
 _TRUSTED_PLACES = re.compile(r"/(usr/)?(local/)?(s?bin|lib(exec)?(/systemd|/udev|/udisks2)?)/")
 _IN_ACCESS, _IN_MODIFY = 0x1, 0x2  # inotify(7)
 _INOTIFY_EVENT = struct.Struct("=iIII")
+_SECTORS_WRITTEN = 6  # of Documentation/block/stat.rst
 _FORKED_NO_EXEC = 0x40  # PF_FORKNOEXEC, of the flags in proc_pid_stat(5)
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -58,6 +60,25 @@ class Opener(t.NamedTuple):
 
 
 OpenersByKey = t.Dict[str, t.Set[Opener]]
+# By the path of an executable, whether it may also open a drive for writing.
+Programs = t.Mapping[str, bool]
+_NO_PROGRAMS: Programs = {}
+
+
+class _Program(t.NamedTuple):
+    """What a process runs. known: whether it is one of PASSING; path: "" where anybody but root can change it, or in a
+    container.
+    """
+
+    name: str
+    known: bool
+    path: str
+
+    def passes(self, writes: bool, allowed: Programs) -> bool:
+        """Return whether it only passes by. writes: whether it has the drive open for writing."""
+        if self.known and (PASSING[self.name] or not writes):
+            return True
+        return self.path in allowed and (allowed[self.path] or not writes)
 
 
 class Seen(t.NamedTuple):
@@ -97,7 +118,8 @@ class Watch:
 
     `nodes`: {path of a device node: its key}, whose reads and writes inotify tells between the looks. `remote`: {mount
       id: kind of file system} of
-    those whose server may not answer; `far`: their device numbers. failures: what could not be read.
+    those whose server may not answer; `far`: their device numbers. `allowed`: by key, programs that only look, beside
+    PASSING. failures: what could not be read.
     """
 
     def __init__(
@@ -108,18 +130,20 @@ class Watch:
         remote: t.Mapping[str, str],
         names: t.Mapping[str, str],
         far: t.Iterable[str] = (),
+        allowed: t.Mapping[str, Programs] | None = None,
     ) -> None:
         self._host = host
         self._extra = extra
         self._nodes = nodes
         self._descriptors = Descriptors(host, extra, remote, names, far)
-        self._programs: dict[str, tuple[str, bool]] = {}
+        self._allowed = allowed or {}
+        self._programs: dict[str, _Program] = {}
         self._denied: dict[str, int] = {}
         self.failures: list[str] = []
 
     def observe(self, quick: bool = False) -> Seen:
         """LOOKS looks over some seconds. quick: one, and the others only where it finds somebody who may count."""
-        began = time.monotonic()
+        began, written = time.monotonic(), self._written_sectors()
         with _Traffic(self._host, self._nodes) as traffic:
             looks = [self.look(deep=True)]
             if (
@@ -137,9 +161,21 @@ class Watch:
                         looks[-1].setdefault(key, set()).add(opener)
                 if len(looks) >= READER_COUNTS and time.monotonic() - began > MOST_S:
                     break
+        for key, sectors in self._written_sectors().items():
+            if sectors > written.get(key, 0) and any(other.writes for look in looks for other in look.get(key, ())):
+                looks[-1].setdefault(key, set()).add(Opener("a process that wrote to it", 0, True, False))
         # One that is gone by the next look, such as a helper that a service starts, uses no drive.
         self.failures += [text for text, times in self._denied.items() if times >= READER_COUNTS]
         return judge(looks)
+
+    def _written_sectors(self) -> dict[str, int]:
+        """Return the kernel's count of written sectors, by key of a drive that a named program may open for writing."""
+        stats = {
+            key: (self._host.get(f"/sys/dev/block/{key}/stat") or "").split()
+            for key, programs in self._allowed.items()
+            if any(programs.values())
+        }
+        return {key: int(fields[_SECTORS_WRITTEN]) for key, fields in stats.items() if len(fields) > _SECTORS_WRITTEN}
 
     def _watched(self) -> set[str]:
         return self._extra | set(self._nodes.values())
@@ -163,8 +199,9 @@ class Watch:
                     self._denied[text] = self._denied.get(text, 0) + 1
                 continue
             for key, writes in keys:
-                name, passing = self._program(process)
-                found.setdefault(key, set()).add(Opener(name, pid, writes, passing and (PASSING[name] or not writes)))
+                program = self._program(process)
+                passing = program.passes(writes, self._allowed.get(key, _NO_PROGRAMS))
+                found.setdefault(key, set()).add(Opener(program.name, pid, writes, passing))
         return found
 
     def _is_our_fork(self, process: str) -> bool:
@@ -178,10 +215,8 @@ class Watch:
         """Return what follows the name in proc_pid_stat(5): the state, the parent, …"""
         return (self._host.get(process + "/stat") or "").rpartition(")")[2].split()
 
-    def _program(self, process: str) -> tuple[str, bool]:
-        """Return the program's name, and whether it is one that only passes by: by the file that runs, as a name is
-        easily taken.
-        """
+    def _program(self, process: str) -> _Program:
+        """Return the program of a process, by the file that runs, as a name is easily taken."""
         started = self._stat(process)[19:20]
         at = process + " ".join(started)
         if at not in self._programs:
@@ -190,8 +225,11 @@ class Watch:
             )  # its package was updated since
             name = os.path.basename(path)
             shown = self._host.get(process + "/comm") or "?"
-            known = name in PASSING and _TRUSTED_PLACES.match(path) is not None and self._in_our_root(process)
-            self._programs[at] = (name if known else shown, known)
+            here = self._in_our_root(process)
+            known = name in PASSING and _TRUSTED_PLACES.match(path) is not None and here
+            named = here and any(path in programs for programs in self._allowed.values())
+            is_roots = named and not (ownership.problems(os.path.dirname(path)) or ownership.alone_problems(path))
+            self._programs[at] = _Program(name if known else shown, known, path if is_roots else "")
         return self._programs[at]
 
     def _in_our_root(self, process: str) -> bool:

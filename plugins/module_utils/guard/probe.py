@@ -40,6 +40,7 @@ from .data_scan import Terms
 from .device import probe_device
 from .facts import Extent, Facts, Machine, Names, add
 from .nvme import probe_nvme
+from .open_handles import Programs
 from .rules import BY_CHANCE
 from .scsi import probe_ata, probe_scsi
 
@@ -55,9 +56,9 @@ _BY_COMMAND_SET: dict[CommandSet | None, t.Callable[[Host, Facts], None]] = {
 }
 
 
-def machine(host: Host, names: t.Sequence[str], quick: bool = False) -> Machine:
-    """Return what every drive of the host shares, looked at once. names: the drives; quick: they were looked at before,
-    and are held.
+def machine(host: Host, names: t.Mapping[str, Programs], quick: bool = False) -> Machine:
+    """Return what every drive of the host shares, looked at once. names: the drives, each with the programs that only
+    look at it (ssd_passing_programs); quick: they were looked at before, and are held.
     """
     facts = Machine()
     device_users.read_machine(host, facts, names, quick)
@@ -77,7 +78,7 @@ def probe(
     """Return all facts of one block device. `held`: a descriptor of it that this process opened with O_EXCL; `ledger`:
     own_data's entry of it.
     """
-    shared = shared or machine(host, [name])
+    shared = shared or machine(host, {name: {}})
     who = Identity(**drive.identity(host, name))
     facts = Facts(name=name, path=drive.node(name), kind=_kind(host, name), identity=who)
     facts.failures.extend(shared.failures)

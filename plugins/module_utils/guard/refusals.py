@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..drive.entry import GUARD_OPTIONS
+from ..drive.entry import OVERRIDES
 
 
 class Text(t.NamedTuple):
@@ -22,7 +22,7 @@ class Text(t.NamedTuple):
 
 
 _KEEP_OUT = "or take the drive out of ssd_drives."
-ALLOW, OVERWRITE, RELEASE = GUARD_OPTIONS
+ALLOW, OVERWRITE, RELEASE = OVERRIDES
 REFUSALS: dict[str, Text] = {
     "bad_selector": Text(
         "this entry of ssd_drives is invalid: {detail}",
@@ -80,7 +80,9 @@ REFUSALS: dict[str, Text] = {
     ),
     "opened": Text(
         "it is open in {detail}",
-        "Stop what uses the drive (a virtual machine, a database), " + _KEEP_OUT,
+        "Stop what uses the drive (a virtual machine, a database), "
+        + _KEEP_OUT
+        + " A program that only looks at drives can be named in ssd_passing_programs.",
         found=(
             "a process has it open, mapped or registered with io_uring, by any of its nodes, or has "
             "the file behind a loop device open"

@@ -12,6 +12,7 @@ import typing as t
 
 from ansible.errors import AnsibleError
 
+from ...module_utils.drive.entry import is_programs
 from ..common.argument_specs import Variables, options
 from ..common.schema import plain
 from ..plan import hostplan
@@ -21,6 +22,7 @@ from .findings import UNSET
 # What the controller alone needs. Of the approved plan, each host's answer has a digest: the plan of a big fleet would
 # be in every one.
 APPROVED = "ssd_approved_plan"
+PASSING = "ssd_passing_programs"
 _OF_CONTROLLER = frozenset({"ssd_ask_hosts", "ssd_become", "ssd_store_url", APPROVED})
 Template = t.Callable[[t.Any], t.Any]
 
@@ -37,7 +39,8 @@ def names() -> tuple[str, ...]:
 def evaluated(variables: Variables, template: Template) -> Variables:
     """Return {name: value} of all `names`, UNSET where nobody has set one, and a digest of the approved plan.
 
-    A second measurement (ssd_retest) is of the drives that the first preflight saw, under a run of its own.
+    Each entry of ssd_drives has the programs of ssd_passing_programs beside its own. A second measurement (ssd_retest)
+    is of the drives that the first preflight saw, under a run of its own.
     template: evaluates a value. Raises AnsibleError, which names the variable.
     """
     found = {name: _value(name, variables, template) for name in names()}
@@ -45,7 +48,20 @@ def evaluated(variables: Variables, template: Template) -> Variables:
     again = found[hostplan.AGAIN]
     if isinstance(again, dict) and again:
         found.update(ssd_drives=again["drives"], ssd_run_id=again["run_id"], ssd_run_name=again["run_name"])
+    found["ssd_drives"] = _with_programs(found["ssd_drives"], found[PASSING])
     return found
+
+
+def _with_programs(drives: t.Any, programs: t.Any) -> t.Any:
+    """Return ssd_drives with the site's programs in each entry; malformed values are told elsewhere."""
+    if not isinstance(drives, list) or not is_programs(programs) or not programs:
+        return drives
+    key = "passing_programs"
+    return [{**one, key: [*one.get(key, ()), *programs]} if _may_name(one, key) else one for one in drives]
+
+
+def _may_name(entry: t.Any, key: str) -> bool:
+    return isinstance(entry, dict) and isinstance(entry.get(key, []), list)
 
 
 def _value(name: str, variables: Variables, template: Template) -> t.Any:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import typing as t
 from types import MappingProxyType
 
-from ...module_utils.drive.entry import GUARD_OPTIONS
+from ...module_utils.drive.entry import OVERRIDES
 from ...module_utils.guard.refusals import REFUSALS
 from ...module_utils.run.states import SETTLED_STATES
 from ..run_folder.run_record import RunWarning
@@ -140,7 +140,7 @@ def _suspected(view: HostAnswer, run: Run) -> dict[tuple[str, str], str]:
         )
         for entry in view.entries or ()
         if entry.problem is None and entry.label not in wrong
-        for options in [[name for name in GUARD_OPTIONS if getattr(entry.options, name)]]
+        for options in [[name for name in OVERRIDES if getattr(entry.options, name)]]
         if options
     }
 

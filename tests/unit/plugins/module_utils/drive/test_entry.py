@@ -58,6 +58,10 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import NO
         ({"serial": "a", "release_evidence": ""}, "the id of the run"),
         ({"serial": "a", "release_evidence": True}, "the id of the run"),
         ({"serial": "a", "write_cache": None}, "on or off"),
+        ({"serial": "a", "passing_programs": ["/usr/sbin/smartctl"]}, "a list of programs by path"),
+        ({"serial": "a", "passing_programs": [{"path": "smartctl"}]}, "a list of programs by path"),
+        ({"serial": "a", "passing_programs": [{"path": "/a", "opens_for_writing": "yes"}]}, "a list of programs"),
+        ({"serial": "a", "passing_programs": [{"path": "/a", "writes": True}]}, "a list of programs by path"),
     ],
 )
 def test_a_malformed_selector_is_told(fake, selector, says):

@@ -63,7 +63,7 @@ def test_a_program_is_known_by_the_file_that_runs(fake, program, passing):
     fake.put("/proc/7/comm", "smartd\n")
     os.symlink(program, fake.path("/proc/7/exe"))
     os.symlink(fake.path("/"), fake.path("/proc/7/root"))
-    assert Watch(fake, set(), {}, {}, {})._program("/proc/7")[1] is passing
+    assert Watch(fake, set(), {}, {}, {})._program("/proc/7").known is passing
 
 
 def test_a_program_of_a_container_is_not_known_by_its_path(fake, tmp_path):
@@ -71,7 +71,7 @@ def test_a_program_of_a_container_is_not_known_by_its_path(fake, tmp_path):
     os.symlink("/usr/sbin/smartd", fake.path("/proc/7/exe"))
     os.makedirs(tmp_path / "container")
     os.symlink(tmp_path / "container", fake.path("/proc/7/root"))
-    assert Watch(fake, set(), {}, {}, {})._program("/proc/7") == ("smartd", False)
+    assert Watch(fake, set(), {}, {}, {})._program("/proc/7") == ("smartd", False, "")
 
 
 @pytest.mark.parametrize("writes, users", [(True, {"8:0": ["a process that wrote to it and has ended"]}), (False, {})])
@@ -86,3 +86,47 @@ def test_a_write_between_two_looks_counts_beside_one_who_passes_by(fake, monkeyp
     monkeypatch.setattr(Watch, "look", lambda *_watch, **_deep: {"8:0": {UDEV}})
     monkeypatch.setattr("time.sleep", meanwhile)
     assert Watch(fake, set(), {"/dev/sda": "8:0"}, {}, {}).observe().users == users
+
+
+@pytest.mark.parametrize(
+    "mode, in_host, allowed, passes",
+    [
+        (0o755, True, {"8:0": {"agent": False}}, [True, False]),
+        (0o755, True, {"8:0": {"agent": True}}, [True, True]),
+        # Of another drive, another program, one that others can change, one of a container.
+        (0o755, True, {"8:16": {"agent": True}}, [False, False]),
+        (0o755, True, {"8:0": {"agent2": True}}, [False, False]),
+        (0o777, True, {"8:0": {"agent": True}}, [False, False]),
+        (0o755, False, {"8:0": {"agent": True}}, [False, False]),
+    ],
+)
+def test_a_program_that_a_site_names_passes_by_where_only_root_can_change_it(
+    fake, tmp_path_factory, mode, in_host, allowed, passes
+):
+    folder = tmp_path_factory.mktemp("vendor")
+    agent = folder / "agent"
+    agent.write_text("")
+    agent.chmod(mode)
+    fake.put("/proc/7/comm", "agent\n")
+    os.symlink(agent, fake.path("/proc/7/exe"))
+    os.symlink(fake.path("/") if in_host else folder, fake.path("/proc/7/root"))
+    named = {key: {str(folder / name): writes for name, writes in each.items()} for key, each in allowed.items()}
+    program = Watch(fake, set(), {}, {}, {}, allowed=named)._program("/proc/7")
+    assert [program.passes(writes, named.get("8:0", {})) for writes in (False, True)] == passes
+
+
+@pytest.mark.parametrize("more, users", [(8, {"8:0": ["a process that wrote to it"]}), (0, {})])
+def test_a_program_that_may_open_for_writing_counts_once_the_kernel_counts_a_write(fake, monkeypatch, more, users):
+    """Through a node of another name inotify tells nothing."""
+    agent, sectors = Opener("storcli64", 7, True, True), [100]
+    stat = "0 0 0 0 0 0 {} 0 0 0 0"
+    fake.put("/sys/dev/block/8:0/stat", stat.format(100))
+
+    def meanwhile(_s):
+        sectors[0] += more
+        fake.put("/sys/dev/block/8:0/stat", stat.format(sectors[0]))
+
+    monkeypatch.setattr(Watch, "look", lambda *_watch, **_deep: {"8:0": {agent}})
+    monkeypatch.setattr("time.sleep", meanwhile)
+    watch = Watch(fake, set(), {"/dev/sda": "8:0"}, {}, {}, allowed={"8:0": {"/opt/storcli64": True}})
+    assert watch.observe().users == users

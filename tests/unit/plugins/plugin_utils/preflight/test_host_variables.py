@@ -60,3 +60,21 @@ def test_a_second_measurement_is_of_its_drives_alone():
     given = {"ssd_again": again, "ssd_drives": ["S1", "S2"], "ssd_run_id": "", "ssd_run_name": "x"}
     found = host_variables.evaluated(given, evaluate)
     assert [found[f"ssd_{name}"] for name in ("drives", "run_id", "run_name")] == [["S1"], "r-again", "n"]
+
+
+@pytest.mark.parametrize(
+    ("programs", "found"),
+    [
+        ([{"path": "/opt/agent"}], [{"path": "/opt/own"}, {"path": "/opt/agent"}]),
+        ([], [{"path": "/opt/own"}]),
+        # What is malformed is told where all variables are checked.
+        ("/opt/agent", [{"path": "/opt/own"}]),
+        ([{"program": "agent"}], [{"path": "/opt/own"}]),
+    ],
+)
+def test_each_drive_has_the_programs_of_its_site(programs, found):
+    drives = [{"serial": "S1", "passing_programs": [{"path": "/opt/own"}]}, {"serial": "S2"}, "S3"]
+    given = {"ssd_drives": drives, "ssd_passing_programs": programs}
+    entries = host_variables.evaluated(given, evaluate)["ssd_drives"]
+    assert entries[0]["passing_programs"] == found and entries[2] == "S3"
+    assert entries[1].get("passing_programs", []) == found[1:]
