@@ -18,8 +18,8 @@ from ..core.files import now
 from ..core.progress import DONE, IDLE, RUNNING, Progress, Unreadable
 from ..records import base
 from ..records.base import Time
-from ..records.events import PurgeEnd, PurgeStart, PurgeStarted, Verification
-from ..records.purge import NotQueried
+from ..records.events import PurgeStarted
+from ..records.purge import NotQueried, PurgeEnd, PurgeStart, Verification
 from . import methods
 from .begun import History, last_started
 from .method import PTS, Done, PurgeError, Work, stuck_s

@@ -11,7 +11,7 @@ import os
 import random
 import typing as t
 
-from ..records import events
+from ..records import purge
 from .method import PurgeError
 
 SENTINELS = 32
@@ -48,9 +48,9 @@ class Sentinels:
     def __len__(self) -> int:
         return len(self._expected)
 
-    def record(self) -> events.Sentinels:
+    def record(self) -> purge.Sentinels:
         """Return what a later job needs to look for them: the arguments of this class."""
-        return events.Sentinels(self._size_bytes, self._block_bytes, self.seed, self._count)
+        return purge.Sentinels(self._size_bytes, self._block_bytes, self.seed, self._count)
 
     def _data(self, offset: int) -> bytes:
         return hashlib.shake_256(f"{self.seed}/{offset}".encode()).digest(self._block_bytes)

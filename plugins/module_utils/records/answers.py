@@ -11,12 +11,11 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
-from .base import Annotated, Code, Count, Json, Label, Limits, OrMissing, RunId, Scalar, Word
+from .base import Annotated, Code, Commands, Count, Json, Label, Limits, OrMissing, RunId, Scalar, Word
 from .check_finding import CheckFinding
 from .events import Place
 from .found_drives import FoundDrive
 from .host_snapshot import HostIdentity, Snapshot
-from .purge import Commands
 
 RunState = t.Literal["starting", "running", "finished", "stopped", "failed", "dead", "damaged", "absent"]
 _Words = Annotated[str, Limits(max_length=2000)]

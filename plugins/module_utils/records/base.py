@@ -77,6 +77,8 @@ Code = Annotated[str, Limits(pattern="^[a-z0-9][a-z0-9_]{0,63}$")]
 Label = Annotated[str, Limits(min_length=1, max_length=4096, is_name=True)]
 TestName = Annotated[str, Limits(pattern="^[a-z0-9][a-z0-9_-]{0,40}$")]
 CellId = Annotated[str, Limits(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,119}$")]
+# Argument lists of programs.
+Commands = Annotated[t.List[Annotated[t.List[str], Limits(min_items=1, max_items=1000)]], Limits(max_items=1000)]
 Json = t.Dict[str, t.Any]
 Scalar = t.Union[str, float, bool, None]
 # For JSON_SCHEMA of a record whose further keys are scalars.

@@ -15,6 +15,7 @@ from .base import (
     Annotated,
     CellId,
     Code,
+    Commands,
     Count,
     HostName,
     Json,
@@ -46,9 +47,8 @@ from .measurement import (
     SampleDetails,
     SelfTestDetails,
 )
-from .purge import PurgeClass
+from .purge import PurgeEnd, PurgeStart
 
-Commands = t.List[Annotated[t.List[str], Limits(min_items=1)]]
 Ended = t.Optional[t.Literal["invalid", "error", "interrupted"]]
 
 
@@ -272,72 +272,8 @@ class AtaPasswordCleared(DriveEvent):
 
 
 @dataclass(frozen=True)
-class Sentinels:
-    """The blocks that a purge is verified by."""
-
-    size_bytes: Positive
-    block_bytes: Positive
-    seed: Text
-    # Not there: of an older engine, which chose them in another way.
-    count: OrMissing[Positive] = None
-
-
-@dataclass(frozen=True)
-class PurgeStart:
-    """How a drive is about to be purged."""
-
-    method: str
-    why: str
-    commands: Commands
-    timeout_s: NotNegative
-    purge_class: PurgeClass
-    capabilities: Json
-    sentinels: Sentinels
-
-
-@dataclass(frozen=True)
 class PurgeStarted(PurgeStart, TestEvent):
     """Before a purge begins."""
-
-
-@dataclass(frozen=True)
-class Verification:
-    """How many sentinels survived a purge."""
-
-    sentinels: Count
-    survived: Count
-    unreadable: OrMissing[Count] = None
-
-
-@dataclass(frozen=True)
-class PurgeDetails:
-    """How a drive was purged."""
-
-    method: str
-    seconds: NotNegative
-    verified: bool
-    verification: Verification
-    purge_class: PurgeClass
-    # Why this method: named, or auto and what stood against stronger ones.
-    why: OrMissing[str] = None
-    commands: OrMissing[Commands] = None
-    timeout_s: OrMissing[NotNegative] = None
-    # What the drive reported to the method's family.
-    capabilities: OrMissing[Json] = None
-    # Begun by a job that was interrupted, waited for and verified by a later one.
-    resumed: OrMissing[bool] = None
-    lba_format_before: OrMissing[Json] = None
-    lba_format_after: OrMissing[Json] = None
-
-
-@dataclass(frozen=True)
-class PurgeEnd(PurgeDetails):
-    """How a drive was purged, as the journal has it."""
-
-    # It had to wait for a sanitize or a format that ran already.
-    waited_for_another: OrMissing[bool] = None
-    # By fio.
-    bytes_written: OrMissing[Count] = None
 
 
 @dataclass(frozen=True)

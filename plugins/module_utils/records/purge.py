@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a drive could be purged: what it reported to each family of methods, and the methods that are offered by that.
+"""How a drive could be purged, and how it was: what it reported to each family of methods, the methods that are offered
+by that, and what a purge did.
 
 A host reports them to the controller, and a purge keeps them in the journal: it is what a later job compares with.
 """
@@ -11,12 +12,10 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
-from .base import Annotated, Code, Limits, NotNegative, OrMissing
+from .base import Code, Commands, Count, Json, NotNegative, OrMissing, Positive, Text
 from .vendor_tools import Card
 
 PurgeClass = t.Literal["pts", "not_pts"]
-# Argument lists.
-Commands = Annotated[t.List[Annotated[t.List[str], Limits(max_items=1000)]], Limits(max_items=1000)]
 
 
 @dataclass(frozen=True)
@@ -164,3 +163,67 @@ class MicronDrive:
 Capabilities = t.Union[AnyDrive, NvmeDrive, AtaDrive, ScsiDrive, MicronDrive, Card]
 # By the family of methods; those that have nothing to do with the drive are not there.
 Found = t.Dict[str, t.Union[Capabilities, NotQueried]]
+
+
+@dataclass(frozen=True)
+class Sentinels:
+    """The blocks that a purge is verified by."""
+
+    size_bytes: Positive
+    block_bytes: Positive
+    seed: Text
+    # Not there: of an older engine, which chose them in another way.
+    count: OrMissing[Positive] = None
+
+
+@dataclass(frozen=True)
+class PurgeStart:
+    """How a drive is about to be purged."""
+
+    method: str
+    why: str
+    commands: Commands
+    timeout_s: NotNegative
+    purge_class: PurgeClass
+    capabilities: Json
+    sentinels: Sentinels
+
+
+@dataclass(frozen=True)
+class Verification:
+    """How many sentinels survived a purge."""
+
+    sentinels: Count
+    survived: Count
+    unreadable: OrMissing[Count] = None
+
+
+@dataclass(frozen=True)
+class PurgeDetails:
+    """How a drive was purged."""
+
+    method: str
+    seconds: NotNegative
+    verified: bool
+    verification: Verification
+    purge_class: PurgeClass
+    # Why this method: named, or auto and what stood against stronger ones.
+    why: OrMissing[str] = None
+    commands: OrMissing[Commands] = None
+    timeout_s: OrMissing[NotNegative] = None
+    # What the drive reported to the method's family.
+    capabilities: OrMissing[Json] = None
+    # Begun by a job that was interrupted, waited for and verified by a later one.
+    resumed: OrMissing[bool] = None
+    lba_format_before: OrMissing[Json] = None
+    lba_format_after: OrMissing[Json] = None
+
+
+@dataclass(frozen=True)
+class PurgeEnd(PurgeDetails):
+    """How a drive was purged, as the journal has it."""
+
+    # It had to wait for a sanitize or a format that ran already.
+    waited_for_another: OrMissing[bool] = None
+    # By fio.
+    bytes_written: OrMissing[Count] = None

@@ -30,6 +30,7 @@ from .base import (
 from .health import HealthChange
 from .identity import Identity
 from .plan import NotApplicable
+from .purge import PurgeDetails
 
 Short = Annotated[Scalar, Limits(max_length=1000)]
 
@@ -177,7 +178,7 @@ class TestRecord(RecordOfRun):
     # Those of its first tracked cell, or of its first one where it tracks none; maxima are the largest of all cells.
     metrics: Metrics
     # null: it was not purged.
-    purge: t.Optional[events.PurgeDetails]
+    purge: t.Optional[PurgeDetails]
     # null: it was not filled.
     precondition: t.Optional[measurement.PreconditionDetails]
     # Cells that this drive can't run.

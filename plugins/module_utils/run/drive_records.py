@@ -14,6 +14,7 @@ from ..measure.journaled_health import LinesOfHost
 from ..records import base, events, measurement, results
 from ..records.attempt import AttemptResult
 from ..records.plan import CollectedPlan, PlannedTest, Validity
+from ..records.purge import PurgeDetails
 from .folder import Event
 from .reducer import Budget, JournalAttempt, KernelLines
 
@@ -193,7 +194,7 @@ class RunReducer:
             rounds=result.rounds,
             steady_state=result.steady_state,
             metrics=result.metrics,
-            purge=attempt.details("purge", events.PurgeDetails),
+            purge=attempt.details("purge", PurgeDetails),
             precondition=attempt.details("precondition", measurement.PreconditionDetails),
             not_applicable=list(attempt.planned.not_applicable) if attempt.planned else [],
             saturation=result.saturation,

@@ -286,6 +286,7 @@ def _no_news_s(host: HostView, drive: t.Mapping[str, t.Any]) -> float | None:
     limit_s = drive.get("news_within_s")
     if not limit_s or not all(times):
         return None
+    times = (host.status.updated, drive.updated)
     try:
         heard, said = (datetime.datetime.strptime(str(text), "%Y-%m-%dT%H:%M:%S.%fZ") for text in times)
     except ValueError:

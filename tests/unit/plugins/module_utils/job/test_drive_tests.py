@@ -15,7 +15,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.job.drive_tests impor
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job.kernel_watch import DriveLog
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import health_metrics
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import purge_step
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.events import PurgeEnd, Verification
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.purge import PurgeEnd, Verification
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.reducer import USUAL
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
