@@ -18,9 +18,9 @@ from ..core.host import Running
 from ..guard.held_array import HeldArray
 from ..measure.fio import FioError, Interrupted
 from ..records import base
-from ..records.events import AssembledArray, Member
 from ..records.measurement import Cause, Condition
-from ..records.plan import PlannedArray, PlannedTest
+from ..records.plan import PlannedTest
+from ..records.storage_layers import AssembledArray, Member, PlannedArray
 from ..tools import mdadm
 from ..tuning import settings
 from . import array_leftover, array_members

@@ -23,8 +23,8 @@ from ..guard import ledger_format
 from ..measure.fio import FioError, Interrupted
 from ..measure.kernel_counters import Witness
 from ..records.base import to_json
-from ..records.events import FilesystemDetails, FilesystemEnd, Stripe
-from ..records.plan import PlannedFilesystem, PlannedTest
+from ..records.plan import PlannedTest
+from ..records.storage_layers import FilesystemDetails, FilesystemEnd, PlannedFilesystem
 from ..tools import filesystems
 from .drive_context import Attempt, DriveContext
 from .filesystem_wipe import Wipe
@@ -198,7 +198,7 @@ class Laid:
             block_size_bytes=spec.block_size_bytes,
             mount_options=spec.mount_options,
             options=list(found.options),
-            stripe=Stripe(spec.stripe.stride, spec.stripe.stripe_width) if spec.stripe else None,
+            stripe=spec.stripe,
             commands=[made, mount],
             file_bytes=self._size_bytes,
             seconds=round(time.monotonic() - began, 3),

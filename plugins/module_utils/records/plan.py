@@ -28,6 +28,7 @@ from .base import (
     TestName,
     Text,
 )
+from .storage_layers import PlannedArray, PlannedFilesystem
 
 _NotZero = Annotated[float, Limits(exclusive_minimum=0)]
 _JobName = Annotated[str, Limits(pattern="^[a-z][a-z0-9]{0,19}$")]
@@ -258,34 +259,6 @@ class PlannedPurge:
         if self.passes is None or self.block_size_bytes is None:
             raise ValueError(f"the plan has no fio jobs for the purge method {self.method}")
         return PlannedFill(self.passes, self.block_size_bytes, self.job, self.remainder_job)
-
-
-@dataclass(frozen=True)
-class Stripe:
-    """Of a file system, in blocks of it."""
-
-    stride: Positive
-    stripe_width: Positive
-
-
-@dataclass(frozen=True)
-class PlannedFilesystem:
-    """A file system that is made for a test."""
-
-    type: t.Literal["ext4", "xfs"]
-    block_size_bytes: Positive
-    mount_options: t.List[str]
-    stripe: t.Optional[Stripe]
-
-
-@dataclass(frozen=True)
-class PlannedArray:
-    """An array of all drives of the host, made for a test."""
-
-    level: t.Literal[0]
-    chunk_bytes: Positive
-    # As this plan names them.
-    members: Annotated[t.List[Label], Limits(min_items=2)]
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ from .health import HealthChange
 from .identity import Identity
 from .plan import NotApplicable
 from .purge import PurgeDetails
+from .storage_layers import ArrayDetails, FilesystemDetails, Member
 
 Short = Annotated[Scalar, Limits(max_length=1000)]
 
@@ -140,7 +141,7 @@ class DriveRecord(RecordOfRun):
 
 
 @dataclass(frozen=True)
-class MeasuredMember(events.Member):
+class MeasuredMember(Member):
     """A drive of an array, and what the test cost it."""
 
     # By the kernel's count; null: it does not count, or the array was not stopped.
@@ -149,7 +150,7 @@ class MeasuredMember(events.Member):
 
 
 @dataclass(frozen=True)
-class MeasuredArray(events.ArrayDetails):
+class MeasuredArray(ArrayDetails):
     """An array that was made for the test, of drives of the host."""
 
     # In the order of the stripes.
@@ -203,7 +204,7 @@ class TestRecord(RecordOfRun):
     # Of cells whose threads the host chose.
     loads: OrMissing[Annotated[t.List[LoadOfCell], Limits(max_items=5000)]] = None
     array: OrMissing[MeasuredArray] = None
-    filesystem: OrMissing[events.FilesystemDetails] = None
+    filesystem: OrMissing[FilesystemDetails] = None
     # Of a test that reads back what it wrote.
     integrity: OrMissing[measurement.IntegrityDetails] = None
     # Of a test that has the drive test itself.

@@ -15,6 +15,7 @@ from ..records import base, events, measurement, results
 from ..records.attempt import AttemptResult
 from ..records.plan import CollectedPlan, PlannedTest, Validity
 from ..records.purge import PurgeDetails
+from ..records.storage_layers import FilesystemDetails
 from .folder import Event
 from .reducer import Budget, JournalAttempt, KernelLines
 
@@ -207,7 +208,7 @@ class RunReducer:
             parallel_drives=self._parallel_drives(),
             loads=result.loads,
             array=attempt.array(),
-            filesystem=attempt.details("filesystem", events.FilesystemDetails),
+            filesystem=attempt.details("filesystem", FilesystemDetails),
             integrity=result.integrity,
             self_test=result.self_test,
         )

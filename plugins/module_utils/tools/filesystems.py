@@ -12,7 +12,7 @@ import struct
 import typing as t
 import uuid
 
-from ..records.plan import PlannedFilesystem
+from ..records.storage_layers import PlannedFilesystem
 
 LABEL = "ssdlab-fleet"  # XFS takes 12 bytes
 # Nothing on the file system is to run, or to be a device.

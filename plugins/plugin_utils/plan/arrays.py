@@ -11,7 +11,8 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ...module_utils.records.plan import Plan, PlannedArray, PlannedDrive
+from ...module_utils.records.plan import Plan, PlannedDrive
+from ...module_utils.records.storage_layers import PlannedArray
 from ...module_utils.tools import mdadm
 from ..common import units
 

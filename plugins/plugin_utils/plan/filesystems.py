@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ...module_utils.records.plan import PlannedFilesystem
+from ...module_utils.records.storage_layers import PlannedFilesystem
 from ...module_utils.tools import filesystems
 
 # Its own structures, its log, and what it keeps free: ext4 with 4 KiB blocks takes some 7 % of a drive.

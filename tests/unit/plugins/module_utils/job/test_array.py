@@ -23,7 +23,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.job.run_rounds import
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, precondition_curve
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.events import Finding as Refusal
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.ledger import LedgerEntry
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedArray
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.storage_layers import PlannedArray
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import mdadm
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 

@@ -14,12 +14,8 @@ from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import health_metrics
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import (
-    PlannedArray,
-    PlannedFilesystem,
-    PlannedTest,
-    Validity,
-)
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedTest, Validity
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.storage_layers import PlannedArray, PlannedFilesystem
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import criteria, reducer
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned, steady_test
 

@@ -13,7 +13,7 @@ import uuid
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedFilesystem, Stripe
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.storage_layers import PlannedFilesystem, Stripe
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import filesystems
 
 KIB, MIB = 1 << 10, 1 << 20
