@@ -16,7 +16,7 @@ import typing as t
 
 from ..core.host import Host
 from ..core.sysfs import nvme_controllers
-from ..records.events import Wear
+from ..records.health import Wear
 from ..tools.nvme import nvme_number
 from . import ata_health, health
 

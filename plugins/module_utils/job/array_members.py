@@ -18,7 +18,7 @@ from ..guard.held import Refused
 from ..measure import precondition_curve
 from ..measure.sampler import Sampler
 from ..records import base
-from ..records.events import HealthInArray, Wear
+from ..records.health import HealthInArray, Wear
 from ..records.measurement import Cause, Condition
 from ..records.plan import PlannedTest
 from ..run import criteria

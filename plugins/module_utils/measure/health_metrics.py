@@ -11,8 +11,7 @@ from __future__ import annotations
 import typing as t
 
 from ..records.attempt import MeasuredSeen
-from ..records.events import Wear
-from ..records.health import HealthChange
+from ..records.health import HealthChange, Wear
 
 Metrics = t.Mapping[str, t.Optional[float]]
 MEDIA_ERRORS: t.Final = "media_errors"

@@ -12,9 +12,9 @@ import typing as t
 from dataclasses import dataclass
 
 from .base import Annotated, CellId, Count, Limits, NotNegative, Number, OrMissing, Positive
-from .events import VendorSettings, Wear
-from .health import HealthChange
+from .health import HealthChange, Wear
 from .measurement import Cause, CauseName, Chosen, Condition, IntegrityDetails, Level, Rates, SeenQueue, SelfTestDetails
+from .vendor_tools import VendorSettings
 
 # The only names that a figure may have: a column of results.csv is named like it.
 METRIC_PATTERN = (

@@ -25,13 +25,12 @@ from .base import (
     OrMissing,
     Positive,
     RunId,
-    Scalar,
     Size,
     TestName,
     Text,
     Time,
 )
-from .health import HealthChange, KernelEventKind
+from .health import HealthChange, HealthInArray, KernelEventKind, Wear
 from .host_snapshot import Snapshot
 from .measurement import (
     Calibration,
@@ -48,6 +47,7 @@ from .measurement import (
 )
 from .purge import PurgeEnd, PurgeStart
 from .storage_layers import AssembledArray, FilesystemDetails, FilesystemEnd
+from .vendor_tools import VendorSettings
 
 Ended = t.Optional[t.Literal["invalid", "error", "interrupted"]]
 
@@ -229,16 +229,6 @@ class DriveStarted(DriveEvent):
 
 
 @dataclass(frozen=True)
-class VendorSettings:
-    """Settings that a vendor's tool makes: those in force, and those that wait for a power cycle."""
-
-    tool: t.Literal["rssdm", "iomemory"]
-    settings: t.Dict[str, Scalar]
-    pending: t.Dict[str, Scalar]
-    error: Annotated[str, Limits(max_length=1000)]
-
-
-@dataclass(frozen=True)
 class Baseline(DriveEvent):
     """A drive's environment (measure/drive_environment.py) before its first test."""
 
@@ -292,17 +282,6 @@ class Array(AssembledArray, TestEvent):
 
 
 @dataclass(frozen=True)
-class Wear:
-    """What a test cost by the drive's own counts, purge and fill included."""
-
-    host_bytes: t.Optional[Count]
-    media_bytes: t.Optional[Count]
-    # Micron's SATA drives count pages: theirs has no media_bytes.
-    write_amplification: t.Optional[NotNegative]
-    used_pct: t.Optional[int]
-
-
-@dataclass(frozen=True)
 class StoppedMember:
     """What was written to a drive of an array; null: the kernel does not count."""
 
@@ -319,15 +298,6 @@ class ArrayStopped(TestEvent):
     bytes_written: t.Optional[Count]
     members: t.List[StoppedMember]
     seconds: NotNegative
-
-
-@dataclass(frozen=True)
-class HealthInArray:
-    """What a test on an array did to the health of a drive of it other than the one that carries the test."""
-
-    test: TestName
-    attempt: Number
-    health: HealthChange
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,14 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a test did to a drive's health: `health` of the journal's test_finished."""
+"""What a test did to a drive's health and what it cost: `health` and `wear` of the journal's test_finished."""
 
 from __future__ import annotations
 
 import typing as t
 from dataclasses import dataclass
 
-from .base import Annotated, Count, Limits, NotNegative
+from .base import Annotated, Count, Limits, NotNegative, Number, TestName
 
 # Counts of a drive's life: of each, what each of its sources says (measure/life_counts.py).
 CountsBySource = t.Dict[str, t.Dict[str, Count]]
@@ -72,3 +72,23 @@ class HealthChange:
     link_degraded: t.Optional[bool] = None
     # The kernel no longer has it, or has given it up.
     drive_gone: t.Optional[bool] = None
+
+
+@dataclass(frozen=True)
+class Wear:
+    """What a test cost by the drive's own counts, purge and fill included."""
+
+    host_bytes: t.Optional[Count]
+    media_bytes: t.Optional[Count]
+    # Micron's SATA drives count pages: theirs has no media_bytes.
+    write_amplification: t.Optional[NotNegative]
+    used_pct: t.Optional[int]
+
+
+@dataclass(frozen=True)
+class HealthInArray:
+    """What a test on an array did to the health of a drive of it other than the one that carries the test."""
+
+    test: TestName
+    attempt: Number
+    health: HealthChange

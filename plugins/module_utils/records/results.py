@@ -27,11 +27,12 @@ from .base import (
     Scalar,
     TestName,
 )
-from .health import HealthChange
+from .health import HealthChange, HealthInArray, Wear
 from .identity import Identity
 from .plan import NotApplicable
 from .purge import PurgeDetails
 from .storage_layers import ArrayDetails, FilesystemDetails, Member
+from .vendor_tools import VendorSettings
 
 Short = Annotated[Scalar, Limits(max_length=1000)]
 
@@ -137,7 +138,7 @@ class DriveRecord(RecordOfRun):
     # What the guard found and the drive's entry overrides.
     overridden: t.List[events.Finding] = field(default_factory=list)
     # By each test on an array that another drive carries.
-    in_arrays: t.List[events.HealthInArray] = field(default_factory=list)
+    in_arrays: t.List[HealthInArray] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,7 @@ class MeasuredMember(Member):
 
     # By the kernel's count; null: it does not count, or the array was not stopped.
     bytes_written: t.Optional[Count] = None
-    wear: t.Optional[events.Wear] = None
+    wear: t.Optional[Wear] = None
 
 
 @dataclass(frozen=True)
@@ -194,9 +195,9 @@ class TestRecord(RecordOfRun):
     # invalid for it; unknown: nobody can tell; told: a remark.
     conditions: Annotated[t.List[measurement.Condition], Limits(max_items=200)] = field(default_factory=list)
     # null: no vendor's tool makes settings of this drive.
-    vendor_settings: t.Optional[events.VendorSettings] = None
+    vendor_settings: t.Optional[VendorSettings] = None
     # null: the drive does not count.
-    wear: t.Optional[events.Wear] = None
+    wear: t.Optional[Wear] = None
     # null: nobody looked.
     health: t.Optional[HealthChange] = None
     # How many drives of the host were measured at the same time at most; null: unknown.

@@ -8,6 +8,8 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
+from .base import Annotated, Limits, Scalar
+
 # Of a P320h or P420m; None: it is not shown, or ambiguous.
 RssdmValue = t.Union[bool, int, None]
 
@@ -83,3 +85,13 @@ class Card:
     def format(self) -> CardFormat:
         """How it is formatted."""
         return CardFormat(self.sector_bytes, self.size_bytes, self.size_pct)
+
+
+@dataclass(frozen=True)
+class VendorSettings:
+    """Settings that a vendor's tool makes: those in force, and those that wait for a power cycle."""
+
+    tool: t.Literal["rssdm", "iomemory"]
+    settings: t.Dict[str, Scalar]
+    pending: t.Dict[str, Scalar]
+    error: Annotated[str, Limits(max_length=1000)]

@@ -13,8 +13,7 @@ import typing as t
 
 from ..measure import health_metrics
 from ..records.attempt import AttemptResult
-from ..records.events import HealthInArray
-from ..records.health import HealthChange
+from ..records.health import HealthChange, HealthInArray
 from ..records.measurement import IntegrityDetails, SelfTestDetails
 
 # An entry of ssd_criteria, as it was given.

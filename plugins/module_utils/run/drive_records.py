@@ -13,6 +13,7 @@ from ..measure import health_metrics
 from ..measure.journaled_health import LinesOfHost
 from ..records import base, events, measurement, results
 from ..records.attempt import AttemptResult
+from ..records.health import HealthInArray
 from ..records.plan import CollectedPlan, PlannedTest, Validity
 from ..records.purge import PurgeDetails
 from ..records.storage_layers import FilesystemDetails
@@ -250,5 +251,5 @@ def _drive(place: _Place, seen: _Drive, entry: Event, status: Event) -> results.
         # The drive itself led to the error that its campaign ended with.
         drive_fault=True if outcome == "error" and finished.get("drive_fault") is True else None,
         overridden=_parts(events.Finding, seen.overridden),
-        in_arrays=_parts(events.HealthInArray, seen.in_arrays.values()),
+        in_arrays=_parts(HealthInArray, seen.in_arrays.values()),
     )

@@ -13,7 +13,7 @@ import typing as t
 
 from ..core.host import Host
 from ..records.base import Scalar
-from ..records.events import VendorSettings
+from ..records.vendor_tools import VendorSettings
 from . import iomemory, iomemory_settings, rssdm, rssdm_settings, vendor_identity
 from .vendor_tool import ToolError
 

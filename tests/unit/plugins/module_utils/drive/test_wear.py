@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Result
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import wear
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.events import Wear
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.health import Wear
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import environment
 
 FIXTURES = Path(__file__).resolve().parents[4] / "fixtures" / "wear"

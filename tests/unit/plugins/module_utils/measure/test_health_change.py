@@ -17,8 +17,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import (
 )
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.attempt import MeasuredSeen
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.events import Wear
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.health import HealthChange
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.health import HealthChange, Wear
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import criteria
 
 FUNCTION, PORT = "0000:01:00.0", "0000:00:01.0"

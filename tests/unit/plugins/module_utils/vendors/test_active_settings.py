@@ -10,7 +10,7 @@ import dataclasses
 import emulator
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.events import VendorSettings
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.vendor_tools import VendorSettings
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import (
     active_settings,
     iomemory_settings,
