@@ -13,7 +13,7 @@ import dataclasses
 import functools
 import typing as t
 
-from ..records.events import Look
+from ..records.guard import Look
 from . import fio_data, scan_offsets
 from .facts import Extent
 from .scan_offsets import BLOCK_BYTES

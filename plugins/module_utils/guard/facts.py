@@ -13,7 +13,7 @@ import typing as t
 from ..core import packages
 from ..core.host import COMMAND_NOT_FOUND, TIMED_OUT, Result
 from ..records.base import Scalar
-from ..records.events import Look
+from ..records.guard import Look
 from ..records.identity import Identity
 from ..records.ledger import LedgerState, OwnData
 

@@ -18,8 +18,8 @@ from ..drive import identity
 from ..drive.entry import Entry
 from ..records import base
 from ..records.base import Json
-from ..records.events import Finding as Refusal
 from ..records.found_drives import FoundDrive
+from ..records.guard import Refusal
 from ..records.ledger import LedgerEntry
 from . import ledger_format
 from .block_classifier import Stopped

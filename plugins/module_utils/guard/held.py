@@ -16,8 +16,7 @@ from ..core.locks import Lock, Locked, drive_lock
 from ..drive import identity
 from ..drive.entry import Entry
 from ..records import base
-from ..records.events import Finding as Refusal
-from ..records.events import Look
+from ..records.guard import Look, Refusal
 from ..records.ledger import NotedFilesystem
 from . import guard_check, ledger, ledger_format, own_node, rules, write_counters
 from .data_scan import Terms

@@ -11,7 +11,7 @@ from __future__ import annotations
 import typing as t
 
 from ..drive.entry import Entry
-from ..records.events import Finding as Refusal
+from ..records.guard import Refusal
 from ..records.ledger import OwnData
 from .facts import WRITING, Facts
 from .refusals import ALLOW, OVERWRITE, REFUSALS, UNFINISHED, Text

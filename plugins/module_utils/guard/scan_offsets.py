@@ -13,7 +13,7 @@ import os
 import random
 import typing as t
 
-from ..records.events import Look
+from ..records.guard import Look
 from .facts import Extent
 
 BLOCK_BYTES = 4096

@@ -19,7 +19,7 @@ from ..purge import ata
 from ..purge.begun import has_our_password, may_be_running
 from ..purge.method import PurgeError
 from ..records import base
-from ..records.events import Power
+from ..records.measurement import Power
 from ..records.plan import PlannedDrive
 from ..run.folder import Event
 from . import array, failure_logs, release_drive

@@ -27,7 +27,7 @@ from ..measure.fio_runner import Workbench
 from ..purge.method import Work
 from ..records.base import to_json
 from ..records.environment import Environment
-from ..records.events import Finding
+from ..records.guard import Refusal
 from ..records.plan import PlannedDrive, PlannedPurge, PlannedTest, Validity
 from ..run.criteria import Criterion
 from ..run.folder import NEWS_S, Event, Journal, RunDir, Status
@@ -159,7 +159,7 @@ class DriveContext:
             self.taken(time.monotonic(), self.held.bytes_written())
         self.wrote = self.wrote or step in WRITING_STEPS
 
-    def _note_guard(self, step: str, eligible: bool, refusals: list[Finding]) -> None:
+    def _note_guard(self, step: str, eligible: bool, refusals: list[Refusal]) -> None:
         seen = self.held
         fields = {"refusals": refusals, "overridden": seen.overridden, "identity": seen.identity, "look": seen.look}
         self.note("guard", step=step, eligible=eligible, **to_json(fields))

@@ -19,8 +19,7 @@ from ..measure.sampler import Sampler
 from ..purge import purge_step
 from ..purge.method import PurgeError, Work
 from ..records import base
-from ..records.events import Ended
-from ..records.measurement import Cause, Condition
+from ..records.measurement import Cause, Condition, Ended
 from ..records.plan import PlannedPurge, PlannedTest
 from ..run import criteria
 from ..run.reducer import AttemptReducer

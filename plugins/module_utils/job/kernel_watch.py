@@ -23,9 +23,8 @@ from ..measure.kernel_faults import Faults
 from ..measure.kernel_log import LogEvent
 from ..measure.kernel_log_reader import KernelLogReader
 from ..records.base import Json
-from ..records.events import TestEnd
 from ..records.health import HealthChange
-from ..records.measurement import Condition
+from ..records.measurement import Condition, TestEnd
 
 # After a fault of its own, what befell other drives by then too has been logged.
 SETTLE_S = kernel_faults.TOGETHER_S

@@ -22,9 +22,8 @@ from ..measure.sampler import Sampler, lasting
 from ..records import base
 from ..records.base import Json
 from ..records.environment import Environment
-from ..records.events import Ended, TestEnd
 from ..records.health import HealthChange, Wear
-from ..records.measurement import Cause, CauseName, Condition, Level
+from ..records.measurement import Cause, CauseName, Condition, Ended, Level, TestEnd
 from ..records.plan import PlannedTest
 from ..records.vendor_tools import VendorSettings
 from ..run.folder import Event

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from .base import (
     Annotated,
     CellId,
-    Code,
     Count,
     HostName,
     Json,
@@ -22,34 +21,32 @@ from .base import (
     Limits,
     NotNegative,
     Number,
-    OrMissing,
     Positive,
     RunId,
-    Size,
     TestName,
     Text,
     Time,
 )
-from .health import HealthChange, HealthInArray, KernelEventKind, Wear
+from .guard import Look, Refusal
+from .health import DriveLogs, HealthInArray, KernelEventKind, Wear
 from .host_snapshot import Snapshot
 from .measurement import (
     Calibration,
     Cause,
     CellDetails,
     Chosen,
-    Condition,
     FillCurveDetails,
     HistogramDetails,
     IntegrityDetails,
+    Power,
     PreconditionDetails,
     SampleDetails,
     SelfTestDetails,
+    TestEnd,
 )
 from .purge import PurgeEnd, PurgeStart
 from .storage_layers import AssembledArray, FilesystemDetails, FilesystemEnd
 from .vendor_tools import VendorSettings
-
-Ended = t.Optional[t.Literal["invalid", "error", "interrupted"]]
 
 
 @dataclass(frozen=True)
@@ -124,32 +121,6 @@ class Restored:
 
 
 @dataclass(frozen=True)
-class Finding:
-    """A code of the guard and its sentence."""
-
-    code: Code
-    message: Annotated[str, Limits(max_length=2000)]
-
-
-@dataclass(frozen=True)
-class Look:
-    """What was scanned of a drive."""
-
-    # Random ones, of 4 KiB each.
-    blocks: Count
-    size_bytes: Count
-    seconds: NotNegative
-    # All of the drive was read.
-    whole: bool
-    # So many bytes of data, anywhere on the drive, would have been found with a probability of 99.9 %.
-    seen_bytes: Count
-    # Further ones, where the drive itself reports data.
-    aimed_blocks: OrMissing[Count] = None
-    # What the drive itself reports as in use; null: it does not.
-    allocated_bytes: t.Optional[Count] = None
-
-
-@dataclass(frozen=True)
 class Guard(DriveEvent):
     """The guard checked a drive before a step."""
 
@@ -157,10 +128,10 @@ class Guard(DriveEvent):
         "calibration", "start", "purge", "array", "filesystem", "precondition", "integrity", "self_test", "measure"
     ]
     eligible: bool
-    refusals: t.List[Finding]
+    refusals: t.List[Refusal]
     identity: t.Optional[Json]
     # What was found and the drive's entry overrides.
-    overridden: t.Optional[t.List[Finding]] = None
+    overridden: t.Optional[t.List[Refusal]] = None
     look: t.Optional[Look] = None
 
 
@@ -174,36 +145,8 @@ class Left(DriveEvent):
 
 
 @dataclass(frozen=True)
-class Log:
-    """A log of a drive. file: in its raw folder; empty where the drive or the host's tools offered none, as message
-    says.
-    """
-
-    log: Annotated[str, Limits(max_length=100)]
-    file: Annotated[str, Limits(pattern=r"^(drive-[a-z-]{1,40}(\.[a-z]{2,4}){1,2})?$")]
-    size_bytes: t.Optional[Size]
-    message: str
-
-
-@dataclass(frozen=True)
-class DriveLogs:
-    """What a drive that failed logged of itself."""
-
-    reason: str
-    logs: Annotated[t.List[Log], Limits(max_items=10)]
-
-
-@dataclass(frozen=True)
 class LogsKept(DriveLogs, DriveEvent):
     """A drive that failed was asked for its own logs."""
-
-
-@dataclass(frozen=True)
-class Power:
-    """The boot in which a drive is measured, and how often its own power came on; null: it does not count."""
-
-    boot_id: t.Optional[Annotated[str, Limits(max_length=100)]]
-    power_cycles: t.Optional[Size]
 
 
 @dataclass(frozen=True)
@@ -366,22 +309,6 @@ class Round(TestEvent):
     elapsed_s: NotNegative
     # What samples of the drive and looks at the host's settings showed since the round before.
     causes: t.List[Cause] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class TestEnd:
-    """How a test ended. ended: what its rounds did not decide, with its reasons; disturbed: what makes all rounds
-    invalid, as sentences.
-    """
-
-    ended: Ended
-    reasons: t.List[str]
-    disturbed: t.List[str]
-    conditions: Annotated[t.List[Condition], Limits(max_items=200)]
-    vendor_settings: t.Optional[VendorSettings]
-    wear: t.Optional[Wear]
-    # Null: nobody looked.
-    health: t.Optional[HealthChange] = None
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,13 @@ import typing as t
 from dataclasses import dataclass
 
 from .base import Annotated, Json, Limits, OrMissing
-from .events import Finding, Look
+from .guard import Look, Refusal
 from .identity import Identity
 from .ledger import OwnData
 from .purge import OfferedPurge
 
 _Label = t.Optional[Annotated[str, Limits(max_length=4096, is_name=True)]]
-_Findings = Annotated[t.List[Finding], Limits(max_items=1000)]
+_Refusals = Annotated[t.List[Refusal], Limits(max_items=1000)]
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class FoundDrive:
     # Whether it may be erased.
     eligible: bool
     # Every reason why it may not.
-    refusals: _Findings
+    refusals: _Refusals
     # Refusals that the options of its entry lifted.
-    overridden: OrMissing[_Findings] = None
+    overridden: OrMissing[_Refusals] = None
     # Null: the ledger has nothing.
     own_data: t.Optional[OwnData] = None
     # Who has it open and only probes drives.

@@ -1,14 +1,16 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a test did to a drive's health and what it cost: `health` and `wear` of the journal's test_finished."""
+"""A drive's health: what a test did to it and what it cost (`health` and `wear` of the journal's test_finished), and
+the logs that a drive that failed keeps of itself.
+"""
 
 from __future__ import annotations
 
 import typing as t
 from dataclasses import dataclass
 
-from .base import Annotated, Count, Limits, NotNegative, Number, TestName
+from .base import Annotated, Count, Limits, NotNegative, Number, Size, TestName
 
 # Counts of a drive's life: of each, what each of its sources says (measure/life_counts.py).
 CountsBySource = t.Dict[str, t.Dict[str, Count]]
@@ -92,3 +94,23 @@ class HealthInArray:
     test: TestName
     attempt: Number
     health: HealthChange
+
+
+@dataclass(frozen=True)
+class Log:
+    """A log of a drive. file: in its raw folder; empty where the drive or the host's tools offered none, as message
+    says.
+    """
+
+    log: Annotated[str, Limits(max_length=100)]
+    file: Annotated[str, Limits(pattern=r"^(drive-[a-z-]{1,40}(\.[a-z]{2,4}){1,2})?$")]
+    size_bytes: t.Optional[Size]
+    message: str
+
+
+@dataclass(frozen=True)
+class DriveLogs:
+    """What a drive that failed logged of itself."""
+
+    reason: str
+    logs: Annotated[t.List[Log], Limits(max_items=10)]

@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is measured of a drive: how it is filled, its cells and samples, and what disturbs them, a class each.
+"""What is measured of a drive: how it is filled, its cells and samples, what disturbs them and how a test ends, a class
+each.
 
 Units are in the names. events.py makes the journal's events of the classes named Details.
 """
@@ -11,10 +12,13 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
-from .base import Annotated, CellId, Count, Label, Limits, NotNegative, Number, OrMissing, Positive, Share, Time
+from .base import Annotated, CellId, Count, Label, Limits, NotNegative, Number, OrMissing, Positive, Share, Size, Time
+from .health import HealthChange, Wear
+from .vendor_tools import VendorSettings
 
 Level = t.Literal["disturbs", "unknown", "told"]
 SideName = t.Literal["read", "write", "trim", "sync"]
+Ended = t.Optional[t.Literal["invalid", "error", "interrupted"]]
 
 
 @dataclass(frozen=True)
@@ -389,3 +393,27 @@ class SampleDetails(Readings):
     seconds: NotNegative
     # Of a SATA or SAS link.
     link_rate_gbit_s: t.Optional[Annotated[float, Limits(exclusive_minimum=0)]] = None
+
+
+@dataclass(frozen=True)
+class TestEnd:
+    """How a test ended. ended: what its rounds did not decide, with its reasons; disturbed: what makes all rounds
+    invalid, as sentences.
+    """
+
+    ended: Ended
+    reasons: t.List[str]
+    disturbed: t.List[str]
+    conditions: Annotated[t.List[Condition], Limits(max_items=200)]
+    vendor_settings: t.Optional[VendorSettings]
+    wear: t.Optional[Wear]
+    # Null: nobody looked.
+    health: t.Optional[HealthChange] = None
+
+
+@dataclass(frozen=True)
+class Power:
+    """The boot in which a drive is measured, and how often its own power came on; null: it does not count."""
+
+    boot_id: t.Optional[Annotated[str, Limits(max_length=100)]]
+    power_cycles: t.Optional[Size]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass, field
 
-from . import events, measurement
+from . import measurement
 from .attempt import Disturbance, LoadOfCell, Metrics, Outcome, Reasons, RoundCount, Saturation, Window
 from .base import (
     Annotated,
@@ -27,8 +27,10 @@ from .base import (
     Scalar,
     TestName,
 )
-from .health import HealthChange, HealthInArray, Wear
+from .guard import Look, Refusal
+from .health import DriveLogs, HealthChange, HealthInArray, Wear
 from .identity import Identity
+from .measurement import Power
 from .plan import NotApplicable
 from .purge import PurgeDetails
 from .storage_layers import ArrayDetails, FilesystemDetails, Member
@@ -105,9 +107,9 @@ class PowerOfRun:
     """The boot, and how often the drive's own power had come on, when a job of the run took it."""
 
     # For the first time.
-    first: events.Power
+    first: Power
     # For the last time.
-    last: events.Power
+    last: Power
 
 
 @dataclass(frozen=True)
@@ -124,19 +126,19 @@ class DriveRecord(RecordOfRun):
     # Why, unless it is complete.
     message: str
     # Only with the outcome refused.
-    refusals: t.List[events.Finding]
+    refusals: t.List[Refusal]
     # null: nothing was scanned.
-    look: t.Optional[events.Look] = None
+    look: t.Optional[Look] = None
     # How the run left the drive; null: it did not come to its end.
     left: t.Optional[t.Literal["blank", "as_is", "evidence"]] = None
     # null: it did well.
-    logs: t.Optional[events.DriveLogs] = None
+    logs: t.Optional[DriveLogs] = None
     # null: no job came as far as that.
     power: t.Optional[PowerOfRun] = None
     # Only with the outcome error: the drive did not do its I/O, or hangs.
     drive_fault: OrMissing[t.Literal[True]] = None
     # What the guard found and the drive's entry overrides.
-    overridden: t.List[events.Finding] = field(default_factory=list)
+    overridden: t.List[Refusal] = field(default_factory=list)
     # By each test on an array that another drive carries.
     in_arrays: t.List[HealthInArray] = field(default_factory=list)
 

@@ -11,9 +11,10 @@ from dataclasses import replace
 from ..core.files import SCHEMA_VERSION
 from ..measure import health_metrics
 from ..measure.journaled_health import LinesOfHost
-from ..records import base, events, measurement, results
+from ..records import base, measurement, results
 from ..records.attempt import AttemptResult
-from ..records.health import HealthInArray
+from ..records.guard import Look, Refusal
+from ..records.health import DriveLogs, HealthInArray
 from ..records.plan import CollectedPlan, PlannedTest, Validity
 from ..records.purge import PurgeDetails
 from ..records.storage_layers import FilesystemDetails
@@ -243,13 +244,13 @@ def _drive(place: _Place, seen: _Drive, entry: Event, status: Event) -> results.
         identity=dict(seen.identity) if seen.identity is not None else None,
         outcome=outcome,
         message=message,
-        refusals=_parts(events.Finding, guard.get("refusals", [])) if outcome == "refused" else [],
-        look=_part(events.Look, seen.look),
+        refusals=_parts(Refusal, guard.get("refusals", [])) if outcome == "refused" else [],
+        look=_part(Look, seen.look),
         left=(seen.newest.get("left") or {}).get("state"),
-        logs=_part(events.DriveLogs, seen.newest.get("logs_kept")),
+        logs=_part(DriveLogs, seen.newest.get("logs_kept")),
         power=_part(results.PowerOfRun, power),
         # The drive itself led to the error that its campaign ended with.
         drive_fault=True if outcome == "error" and finished.get("drive_fault") is True else None,
-        overridden=_parts(events.Finding, seen.overridden),
+        overridden=_parts(Refusal, seen.overridden),
         in_arrays=_parts(HealthInArray, seen.in_arrays.values()),
     )

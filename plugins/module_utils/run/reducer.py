@@ -26,8 +26,8 @@ from ..measure.judged_rounds import JudgedRounds
 from ..measure.rounds import FITTED_END, STEADY_ITSELF, Rounds, is_maximum
 from ..records import base
 from ..records.attempt import AttemptResult, CellAverage, LoadOfCell, MeasuredCell, Outcome, Window
-from ..records.events import KernelEvent, TestEnd
-from ..records.measurement import Cause, Chosen, IntegrityDetails, SelfTestDetails
+from ..records.events import KernelEvent
+from ..records.measurement import Cause, Chosen, IntegrityDetails, SelfTestDetails, TestEnd
 from ..records.plan import PlannedTest, Validity
 from .criteria import MEASURED, is_of_drive
 from .folder import Event

@@ -15,8 +15,8 @@ from ...module_utils.guard import rules
 from ...module_utils.guard.facts import WRITING
 from ...module_utils.records.answers import RunOnHost, UsedLife
 from ...module_utils.records.check_finding import CheckFinding
-from ...module_utils.records.events import Finding as Refusal
 from ...module_utils.records.found_drives import FoundDrive
+from ...module_utils.records.guard import Refusal
 from ...module_utils.records.host_snapshot import HostIdentity, Snapshot
 from ...module_utils.run.folder import RUN_ID_PATTERN
 from ...module_utils.run.states import LIVE_STATES, SETTLED_STATES

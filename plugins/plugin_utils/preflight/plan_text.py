@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ...module_utils.guard import scan_offsets
 from ...module_utils.measure.rounds import MOST_TIMES, cell_s
 from ...module_utils.records import base
-from ...module_utils.records.events import Look
+from ...module_utils.records.guard import Look
 from ...module_utils.records.plan import NotApplicable, Plan, PlannedDrive, PlannedIntegrity, PlannedTest
 from ...module_utils.records.purge import OfferedPurge
 from ...module_utils.run.criteria import Criterion

@@ -10,8 +10,8 @@ import typing as t
 
 from ...module_utils.records import base
 from ...module_utils.records.attempt import MeasuredCell
-from ...module_utils.records.events import KernelEvent, Sample, TestEnd
-from ...module_utils.records.measurement import Calibration
+from ...module_utils.records.events import KernelEvent, Sample
+from ...module_utils.records.measurement import Calibration, TestEnd
 from ...module_utils.records.plan import CollectedPlan
 from ...module_utils.records.results import RECORDS, Brief
 from ...module_utils.records.run_files import Status

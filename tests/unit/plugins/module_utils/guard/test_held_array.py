@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held_array import HeldArray
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.events import Finding as Refusal
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.guard import Refusal
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import mdadm
 
 SIZE = 1 << 20

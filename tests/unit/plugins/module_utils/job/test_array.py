@@ -21,7 +21,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.job.drive_context imp
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job.operating_points import NoPoint
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job.run_rounds import LinkDown
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, precondition_curve
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.events import Finding as Refusal
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.guard import Refusal
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.ledger import LedgerEntry
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.storage_layers import PlannedArray
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import mdadm

@@ -18,7 +18,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Ref
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import filesystem
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job.drive_context import Attempt
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.events import Finding as Refusal
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.guard import Refusal
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.storage_layers import PlannedFilesystem
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import filesystems
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned

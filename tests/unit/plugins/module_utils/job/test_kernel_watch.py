@@ -13,12 +13,12 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.job import kernel_wat
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job.kernel_watch import DriveLog, HostLog
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import kernel_log_reader
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.kernel_log_reader import KernelLogReader
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base, events
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base, events, measurement
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.health import HealthChange
 from ansible_collections.ssdlab.fleet.tests.fixtures import kmsg
 
 HEALTH = HealthChange(media_errors=3, link_degraded=True, drive_gone=False, uncorrected_pcie_errors=1)
-ENDED = events.TestEnd(None, [], [], [], None, None, HEALTH)
+ENDED = measurement.TestEnd(None, [], [], [], None, None, HEALTH)
 TIMEOUT = "nvme nvme{0}: I/O 12 QID 3 timeout, aborting"
 RESET = "nvme nvme{0}: I/O 12 QID 3 timeout, reset controller"
 GONE = "nvme nvme{0}: Removing after probe failure status: -19"

@@ -17,7 +17,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.job import campaign, 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job.drive_context import Job
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, parallelism_search
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.fio_runner import CellRun
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.events import Finding as Refusal
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.guard import Refusal
 from ansible_collections.ssdlab.fleet.tests.fixtures import journal_events, planned
 
 CELL = {"id": "rand-4k-r100-tc1-qd1", "runtime_s": 3}

@@ -11,7 +11,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.deadline import 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import release_drive
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.events import Finding as Refusal
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.guard import Refusal
 from ansible_collections.ssdlab.fleet.tests.fixtures import run_results
 
 STEADY = [run_results.attempt()]

@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import hidden_capacity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import test_conditions
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base, events
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base, measurement
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import rssdm_settings
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
@@ -225,7 +225,7 @@ def test_a_step_that_measures_nothing_is_held_to_nothing_but_the_drives_health(m
         machine["rssdm"]["drives"][0]["smart"] = {"Reported Uncorrectable Errors": 2}
     assert made.end_test(planned.spec(), Quiet()) == []
     end = made.end("invalid", ["x"], ["y", "y"])
-    assert end == events.TestEnd("invalid", ["x"], ["y"], [], None, None, end.health)
+    assert end == measurement.TestEnd("invalid", ["x"], ["y"], [], None, None, end.health)
     assert end.health.media_errors == 2
 
 

@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.guard_check import inspect
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.events import Finding as Refusal
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.guard import Refusal
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import findings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Run
 from ansible_collections.ssdlab.fleet.tests.fixtures import host_answers
