@@ -47,7 +47,8 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, met
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import events, results, run_files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.base import Limits
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.measurement import Figures, QueueLimits, Seen
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedCell, PlannedPurge
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedPurge
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.planned_cell import PlannedCell
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.purge import ScsiDrive
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import tuned_host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import active_settings

@@ -15,7 +15,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.fio_runner import Workbench
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedCell
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.planned_cell import PlannedCell
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import cells as celling
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import jobs
 

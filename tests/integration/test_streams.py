@@ -18,7 +18,7 @@ from host_jobs import events
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import disturbances
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.measurement import Seen
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedCell
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.planned_cell import PlannedCell
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 

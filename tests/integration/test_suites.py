@@ -17,7 +17,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, fio_result, fio_sanity, io_pattern
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedCell
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.planned_cell import PlannedCell
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.testfiles import SHIPPED_DIR
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import identity_of, planned

@@ -13,7 +13,8 @@ import typing as t
 from ..measure import io_pattern
 from ..records.attempt import AttemptResult
 from ..records.measurement import Chosen
-from ..records.plan import PlannedCell, PlannedTest, PointOfSweep
+from ..records.plan import PlannedTest
+from ..records.planned_cell import PlannedCell, PointOfSweep
 
 # Of the cells whose load was chosen, by id.
 Loads = t.Dict[str, Chosen]

@@ -19,7 +19,8 @@ from ..guard.data_scan import Terms
 from ..measure import fio, io_pattern, parallelism_search
 from ..records import base
 from ..records.measurement import Calibration
-from ..records.plan import Plan, PlannedCell, PlannedDrive, ReadTogether
+from ..records.plan import Plan, PlannedDrive, ReadTogether
+from ..records.planned_cell import PlannedCell
 from .drive_context import Attempt, DriveContext, Job
 
 # A short look is enough before reads; the campaign looks again, as it was asked to, before it writes.

@@ -17,7 +17,8 @@ from ..measure.rounds import cell_s
 from ..records import base
 from ..records.base import sparse_json
 from ..records.measurement import Cause, CellDetails, Chosen
-from ..records.plan import PlannedCell, PlannedTest
+from ..records.plan import PlannedTest
+from ..records.planned_cell import PlannedCell
 from ..run.folder import NEWS_S
 from ..run.reducer import AttemptReducer
 from .drive_context import Attempt, DriveContext

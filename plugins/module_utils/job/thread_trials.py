@@ -14,7 +14,8 @@ from ..measure.rounds import cell_s
 from ..measure.thread_choice import Trial
 from ..records import base
 from ..records.measurement import Chosen
-from ..records.plan import PlannedCell, PlannedTest
+from ..records.plan import PlannedTest
+from ..records.planned_cell import PlannedCell
 from ..run.folder import NEWS_S, Event
 from .drive_context import Attempt, DriveContext
 from .operating_points import Loads, with_loads

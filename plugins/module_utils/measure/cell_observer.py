@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from ..core.host import Host
 from ..records.measurement import Seen
-from ..records.plan import PlannedCell
+from ..records.planned_cell import PlannedCell
 from . import hidden_variation, io_pattern, kernel_counters
 from .fio_result import FioResult
 from .rounds import cell_s

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ..records.plan import PlannedCell, PlannedTest
+from ..records.plan import PlannedTest
+from ..records.planned_cell import PlannedCell
 
 
 def of_round(test: PlannedTest, seed_of: t.Callable[[str], int]) -> list[PlannedCell]:

@@ -14,7 +14,7 @@ import typing as t
 from dataclasses import replace
 
 from ..records.measurement import Cause, QueueLimits, Seen, SeenQueue, StreamQueue
-from ..records.plan import AnyLoad, PlannedCell
+from ..records.planned_cell import AnyLoad, PlannedCell
 from . import io_pattern, lost_time, thread_choice
 from .validity_limits import Limits
 

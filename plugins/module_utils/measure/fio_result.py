@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from ..core import tool_json
 from ..records.base import Json
 from ..records.measurement import Figures, Rates, Stream
-from ..records.plan import PlannedCell
+from ..records.planned_cell import PlannedCell
 from . import histogram, io_pattern
 from .fio import FioError
 

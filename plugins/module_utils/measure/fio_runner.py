@@ -16,7 +16,8 @@ from ..core.host import Host
 from ..drive.held_drive import HeldDrive
 from ..machine.cpus import NOWHERE
 from ..records.measurement import CellDetails, FillCurveDetails, PreconditionDetails
-from ..records.plan import PlannedCell, PlannedFill
+from ..records.plan import PlannedFill
+from ..records.planned_cell import PlannedCell
 from . import disturbances, fio, fio_result, fio_sanity, io_pattern, kernel_counters, precondition_curve
 from .cell_observer import CellWatch
 from .fio_result import FioResult

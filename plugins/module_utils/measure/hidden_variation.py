@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 import typing as t
 
-from ..records.plan import PlannedCell, PlannedTest
+from ..records.plan import PlannedTest
+from ..records.planned_cell import PlannedCell
 
 ALTERNATION: t.Final = "alternation_pct"
 SLOWEST_SECOND: t.Final = "slowest_second_pct"

@@ -11,7 +11,7 @@ import math
 import typing as t
 
 from ..records.measurement import Chosen
-from ..records.plan import AnyLoad, PlannedCell, PointOfSweep
+from ..records.planned_cell import AnyLoad, PlannedCell, PointOfSweep
 
 
 def burst_time_s(cell: AnyLoad) -> float:

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from ..records.attempt import MeasuredCell
 from ..records.measurement import Cause
-from ..records.plan import PlannedCell
+from ..records.planned_cell import PlannedCell
 from . import quiet_runs
 from .disturbances import DISTURBS
 from .disturbed_rounds import DisturbedRounds

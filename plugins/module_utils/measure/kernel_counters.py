@@ -18,7 +18,7 @@ from ..core.sysfs import number
 from ..drive.identity import SYSFS_SECTOR_BYTES
 from ..machine import cpus
 from ..records.measurement import QueueLimits, Seen, StreamQueue
-from ..records.plan import PlannedCell
+from ..records.planned_cell import PlannedCell
 from . import fio_result
 from .fio_result import FioJob, FioResult
 from .hidden_variation import CounterSample

@@ -12,7 +12,7 @@ from __future__ import annotations
 import typing as t
 
 from ..records.measurement import Seen
-from ..records.plan import PlannedCell
+from ..records.planned_cell import PlannedCell
 from . import io_pattern
 from .validity_limits import Limits
 

@@ -15,7 +15,7 @@ import typing as t
 from dataclasses import replace
 
 from ..records.measurement import Cause, SeenQueue
-from ..records.plan import PlannedCell
+from ..records.planned_cell import PlannedCell
 from . import io_pattern
 from .disturbances import BUSY_CPUS, DISTURBS, HOST_LIMITED, NO_PERCENTILES, TOLD, UNKNOWN, counted_in_flight, has_room
 from .validity_limits import Limits

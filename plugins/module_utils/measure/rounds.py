@@ -8,7 +8,8 @@ from __future__ import annotations
 import typing as t
 
 from ..records.attempt import CellAverage, Outcome, Saturation, Steadiness, Window
-from ..records.plan import AnyLoad, PlannedTest, RoundLimits, Tracked
+from ..records.plan import PlannedTest, RoundLimits, Tracked
+from ..records.planned_cell import AnyLoad
 from . import hidden_variation, histogram
 from .histogram import Bins
 from .windows import Metrics, Windows

@@ -12,7 +12,7 @@ import math
 import typing as t
 
 from ..records.measurement import Chosen, Seen
-from ..records.plan import PlannedCell
+from ..records.planned_cell import PlannedCell
 
 TRIAL_S = 3
 # What a trial has in place of what its cell says.

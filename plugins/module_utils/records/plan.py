@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from .base import (
     HOST_ONLY,
     Annotated,
-    CellId,
     Json,
     Label,
     Limits,
@@ -28,149 +27,10 @@ from .base import (
     TestName,
     Text,
 )
+from .planned_cell import JobFile, NotZero, PlannedCell
 from .storage_layers import PlannedArray, PlannedFilesystem
 
-_NotZero = Annotated[float, Limits(exclusive_minimum=0)]
-_JobName = Annotated[str, Limits(pattern="^[a-z][a-z0-9]{0,19}$")]
-_Load = Annotated[int, Limits(minimum=1, maximum=65536)]
-_Pct = Annotated[int, Limits(minimum=0, maximum=100)]
 _Rounds = Annotated[int, Limits(minimum=1, maximum=2147483647)]
-# fio's, with placeholders @ssd_...@.
-_Job = Annotated[str, Limits(pattern="^\\[global\\]\\n")]
-_Access = t.Literal["random", "sequential"]
-_Sync = t.Literal["dsync", "sync"]
-
-
-@dataclass(frozen=True)
-class PointOfSweep:
-    """The cell of an earlier sweep whose threads and depth a cell takes (job/operating_points.py)."""
-
-    # The sweep, of the same drive.
-    test: TestName
-    # By IOPS.
-    take: t.Literal["most", "middle", "fewest"]
-    # Of the cells that qualify; null: all do.
-    mean_latency_below_us: t.Optional[_NotZero]
-
-
-@dataclass(frozen=True)
-class SizeShare:
-    """A block size of a mix, and its share of the I/Os."""
-
-    size_bytes: Positive
-    pct: Positive
-
-
-@dataclass(frozen=True)
-class RangeShare:
-    """A part of the ActiveRange, from where the one before ends, and its share of the I/Os."""
-
-    pct: Positive
-    of_ios_pct: Positive
-
-
-@dataclass(frozen=True)
-class Mix:
-    """Several block sizes, or accesses that prefer parts of the ActiveRange."""
-
-    sizes: t.Optional[t.List[SizeShare]] = None
-    ranges: t.Optional[t.List[RangeShare]] = None
-
-
-@dataclass(frozen=True)
-class PartOfRange:
-    """A part of the ActiveRange."""
-
-    from_pct: _Pct
-    to_pct: _Pct
-
-
-@dataclass(frozen=True)
-class Load:
-    """What a cell and a stream of one have in common."""
-
-    access: _Access
-    block_size_bytes: Positive
-    # Of the I/Os; the others are writes. A stream that trims has 0.
-    read_pct: _Pct
-    threads: _Load
-    # Of each thread.
-    queue_depth: _Load
-
-
-@dataclass(frozen=True)
-class PlannedStream(Load):
-    """One of several streams of a cell, which run at the same time (plan/streams.py)."""
-
-    name: _JobName
-    # Of all threads and directions together.
-    rate_iops: t.Optional[Positive] = None
-    # Of each TB of the drive.
-    rate_mib_s_per_tb: t.Optional[_NotZero] = None
-    trim: bool = False
-    mix: t.Optional[Mix] = None
-    range: t.Optional[PartOfRange] = None
-    sync: t.Optional[_Sync] = None
-    fdatasync: t.Optional[Positive] = None
-
-    # What only a cell has.
-    jobs: t.ClassVar[None] = None
-    batch: t.ClassVar[None] = None
-    ramp_s: t.ClassVar[None] = None
-    runtime_s: t.ClassVar[int] = 0
-    burst_s: t.ClassVar[None] = None
-    idle_s: t.ClassVar[None] = None
-
-
-@dataclass(frozen=True)
-class PlannedCell(Load):
-    """A cell of a rendered test (docs/workloads.md). Of one with `jobs`, access, size, share, threads and depth are
-    those of all its streams.
-    """
-
-    # Its name in records and file names (plan/cells.cell_id).
-    id: CellId
-    runtime_s: Annotated[int, Limits(minimum=1, maximum=86400)]
-    # The fio job file.
-    job: _Job = field(default="", metadata=HOST_ONLY)
-    # Its name in the test of every drive: the block size is this drive's preferred write size.
-    preferred: t.Optional[str] = None
-    # Of all threads and directions together.
-    rate_iops: t.Optional[Positive] = None
-    # I/Os that are reaped together (iodepth_batch).
-    batch: t.Optional[Positive] = None
-    # Before what counts.
-    ramp_s: t.Optional[Positive] = None
-    ioengine: t.Optional[t.Literal["sync"]] = None
-    # Its threads wait for completions by polling.
-    polled: bool = False
-    # It leads every round; the test's figures are those of the others.
-    lead: bool = False
-    # threads is the most that there are; the host takes them by its CPUs (job/operating_points.py).
-    per_cpu: bool = False
-    # The host takes as many threads as fio's CPU time asks for (job/thread_trials.py); before that it has one, with all
-    # I/Os in flight.
-    auto_threads: bool = False
-    # The fio job of reads by which it finds their number.
-    trial_job: _Job = field(default="", metadata=HOST_ONLY)
-    burst_s: t.Optional[Positive] = None
-    idle_s: t.Optional[Positive] = None
-    # Its threads and depth, here the most that they may be, are those of a cell of this sweep.
-    point: t.Optional[PointOfSweep] = None
-    mix: t.Optional[Mix] = None
-    range: t.Optional[PartOfRange] = None
-    # Of several streams.
-    name: t.Optional[str] = None
-    sync: t.Optional[_Sync] = None
-    fdatasync: t.Optional[Positive] = None
-    jobs: t.Optional[Annotated[t.List[PlannedStream], Limits(max_items=64)]] = None
-
-    # What only a stream has.
-    trim: t.ClassVar[bool] = False
-    rate_mib_s_per_tb: t.ClassVar[None] = None
-
-
-AnyLoad = t.Union[PlannedCell, PlannedStream]
 
 
 @dataclass(frozen=True)
@@ -188,8 +48,8 @@ class PlannedFill:
     passes: Positive
     block_size_bytes: Positive
     # fio job files: whole blocks, and the remainder below the block size.
-    job: _Job = field(default="", metadata=HOST_ONLY)
-    remainder_job: _Job = field(default="", metadata=HOST_ONLY)
+    job: JobFile = field(default="", metadata=HOST_ONLY)
+    remainder_job: JobFile = field(default="", metadata=HOST_ONLY)
     # Else random.
     data: t.Optional[t.Literal["zeros"]] = None
 
@@ -251,8 +111,8 @@ class PlannedPurge:
     iomemory_sector_bytes: t.Optional[t.Literal[512, 4096]] = None
     passes: t.Optional[Positive] = None
     block_size_bytes: t.Optional[Positive] = None
-    job: _Job = field(default="", metadata=HOST_ONLY)
-    remainder_job: _Job = field(default="", metadata=HOST_ONLY)
+    job: JobFile = field(default="", metadata=HOST_ONLY)
+    remainder_job: JobFile = field(default="", metadata=HOST_ONLY)
 
     def fill(self) -> PlannedFill:
         """Return the writes of an overwrite. Raises ValueError where the plan has none."""
@@ -267,10 +127,10 @@ class RoundLimits:
 
     max: t.Optional[Positive]
     # Of the user capacity, written.
-    capacity_multiple: t.Optional[_NotZero]
-    time_limit_s: t.Optional[_NotZero]
+    capacity_multiple: t.Optional[NotZero]
+    time_limit_s: t.Optional[NotZero]
     # Of the user capacity: max and time_limit_s count from the round by whose end so much is written.
-    least_capacity_multiple: t.Optional[_NotZero] = None
+    least_capacity_multiple: t.Optional[NotZero] = None
 
 
 @dataclass(frozen=True)
@@ -288,8 +148,8 @@ class SteadyStateRule:
     tracked: Annotated[t.List[Tracked], Limits(min_items=1, max_items=5000)]
     # Rounds.
     window: Annotated[int, Limits(minimum=3, maximum=100)]
-    range_limit: _NotZero
-    slope_limit: _NotZero
+    range_limit: NotZero
+    slope_limit: NotZero
     # Of the user capacity, to be written before a window may begin.
     min_capacity_multiple: NotNegative
     # Windows before it that have to be steady too.
@@ -299,7 +159,7 @@ class SteadyStateRule:
     # Only each so many rounds are in the windows.
     sample_every: _Rounds
     # How far a round may be from the average.
-    margin: t.Optional[_NotZero] = None
+    margin: t.Optional[NotZero] = None
     # False: the curve of all rounds is the result, steady or not.
     required: bool = True
 
@@ -377,7 +237,7 @@ class ReadTogether:
 class PlannedLook:
     """How a drive is looked at before the first write; seconds: null reads all of it."""
 
-    seconds: t.Optional[_NotZero]
+    seconds: t.Optional[NotZero]
 
 
 @dataclass(frozen=True)
@@ -489,9 +349,9 @@ class Plan:
     drives: t.List[PlannedDrive]
     together: t.Optional[ReadTogether] = None
     # ssd_time_budget, for each drive: no disturbed round is measured again once it is over.
-    time_budget_s: t.Optional[_NotZero] = None
+    time_budget_s: t.Optional[NotZero] = None
     # Of a drive that has not shown its own rate yet: for bounds of time.
-    assumed_write_bytes_per_s: t.Optional[_NotZero] = None
+    assumed_write_bytes_per_s: t.Optional[NotZero] = None
     decision: t.Optional[PlanDecision] = None
     # ssd_health_criteria, likewise; they hold for every test, whatever became of it.
     health_criteria: t.List[Json] = field(default_factory=list)

@@ -15,7 +15,7 @@ import typing as t
 
 from ...module_utils.measure import io_pattern
 from ...module_utils.records import base
-from ...module_utils.records.plan import PlannedCell
+from ...module_utils.records.planned_cell import PlannedCell
 from ..common import cell_names
 from ..common.units import block_size, data_size
 from . import io_patterns, streams

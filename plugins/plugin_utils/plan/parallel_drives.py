@@ -11,7 +11,8 @@ import typing as t
 
 from ...module_utils.measure import parallelism_search
 from ...module_utils.records import base
-from ...module_utils.records.plan import PlannedCell, ReadTogether
+from ...module_utils.records.plan import ReadTogether
+from ...module_utils.records.planned_cell import PlannedCell
 from ..common import values
 from . import cells as celling
 from .jobs import section_of, with_job

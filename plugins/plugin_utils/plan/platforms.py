@@ -13,7 +13,8 @@ import typing as t
 import yaml
 
 from ...module_utils.measure import fio, io_pattern
-from ...module_utils.records.plan import PlannedCell, PlannedTest, SizeShare
+from ...module_utils.records.plan import PlannedTest
+from ...module_utils.records.planned_cell import PlannedCell, SizeShare
 from ..common.units import block_size
 from . import render_plan as planning
 from .testfiles import SHIPPED_DIR, PlanError

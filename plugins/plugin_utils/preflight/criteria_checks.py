@@ -12,7 +12,8 @@ import typing as t
 
 from ...module_utils.measure import fio_result, health_metrics, hidden_variation, histogram, io_pattern
 from ...module_utils.measure.rounds import FITTED_END, is_maximum
-from ...module_utils.records.plan import AnyLoad, Plan, PlannedCell, PlannedDrive, PlannedTest
+from ...module_utils.records.plan import Plan, PlannedDrive, PlannedTest
+from ...module_utils.records.planned_cell import AnyLoad, PlannedCell
 from ...module_utils.run.criteria import Criterion, is_for, is_of_model
 from ..common.schema import suggestion
 from ..peers import statistics_requirements

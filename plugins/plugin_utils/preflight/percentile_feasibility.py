@@ -11,7 +11,8 @@ import re
 import typing as t
 
 from ...module_utils.measure import hidden_variation, histogram, io_pattern
-from ...module_utils.records.plan import Plan, PlannedCell, PlannedDrive, PlannedTest
+from ...module_utils.records.plan import Plan, PlannedDrive, PlannedTest
+from ...module_utils.records.planned_cell import PlannedCell
 from ...module_utils.run.criteria import Criterion, is_for, is_of_model
 from ..common import units
 from ..run_folder.run_record import RunWarning

@@ -14,7 +14,8 @@ import typing as t
 
 from ...module_utils.measure.rounds import cell_s
 from ...module_utils.records.answers import UsedLife
-from ...module_utils.records.plan import AnyLoad, Plan, PlannedDrive, PlannedTest
+from ...module_utils.records.plan import Plan, PlannedDrive, PlannedTest
+from ...module_utils.records.planned_cell import AnyLoad
 from ...module_utils.records.purge import OfferedPurge
 from ..common import argument_specs, units
 from ..common import schema as schemas

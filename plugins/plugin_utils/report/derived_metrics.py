@@ -11,7 +11,7 @@ import typing as t
 
 from ...module_utils.measure import io_pattern
 from ...module_utils.records import base
-from ...module_utils.records.plan import PlannedCell, PointOfSweep
+from ...module_utils.records.planned_cell import PlannedCell, PointOfSweep
 from ..common import units
 from ..verdict.verdicts import COUNTING
 from . import demand_intensity, latencies

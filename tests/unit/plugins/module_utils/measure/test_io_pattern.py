@@ -7,7 +7,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import io_pattern
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.measurement import Chosen
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PointOfSweep
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.planned_cell import PointOfSweep
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
 BURSTS = planned.cell(burst_s=5, idle_s=10, runtime_s=45, ramp_s=15)
