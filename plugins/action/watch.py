@@ -133,7 +133,7 @@ def _views(sweep: Sweep) -> list[progress.HostView]:
 
 
 def _view(sweep: Sweep, host: Watched) -> progress.HostView:
-    seen = host.answer or remote_status.HostStatus(UNKNOWN, {})
+    seen = host.answer or remote_status.HostStatus(UNKNOWN, None)
     return progress.HostView(host.name, seen.state, seen.status, sweep.silent_s(host), host.problem)
 
 

@@ -12,6 +12,7 @@ import math
 import re
 import typing as t
 
+from ...module_utils.records.run_files import CalibrationStatus, DriveStatus, LastFigure, Status
 from ...module_utils.run import states
 from ..common import units
 
@@ -43,21 +44,30 @@ _HOST_STATES = {
 
 
 class HostView(t.NamedTuple):
-    """A host as last seen. `state`: of its run, "" before its first answer; `silent_s`: None when it answers;
-    `problem`: why it does not.
+    """A host as last seen. `state`: of its run, "" before its first answer; `status`: the newest that it gave;
+    `silent_s`: None when it answers; `problem`: why it does not.
     """
 
     host: str
     state: str = ""
-    status: t.Mapping[str, t.Any] = {}
+    status: Status | None = None
     silent_s: float | None = None
     problem: str = ""
 
     @property
-    def drives(self) -> list[t.Mapping[str, t.Any]]:
-        """The drives of status.json."""
-        drives: list[t.Mapping[str, t.Any]] = self.status.get("drives", [])
-        return drives
+    def drives(self) -> list[DriveStatus]:
+        """Its drives."""
+        return self.status.drives if self.status else []
+
+    @property
+    def at_once(self) -> int:
+        """How many of them it works on at the same time."""
+        return (self.status and self.status.parallel_drives) or 1
+
+    @property
+    def calibration(self) -> CalibrationStatus | None:
+        """How it finds that number, where it was to."""
+        return self.status.calibration if self.status else None
 
 
 def lines(hosts: t.Sequence[HostView], now: datetime.datetime) -> list[str]:
@@ -98,17 +108,17 @@ def time_left(seconds: float | None) -> str:
     return f"≤ {minutes} min" if minutes < 60 else f"≤ {minutes // 60} h {minutes % 60} min"
 
 
-def figure(last: t.Mapping[str, t.Any] | None) -> str:
+def figure(last: LastFigure | None) -> str:
     """Return the last figure of a drive: `write 41,201 IOPS, 775.1 µs`, or how far what it does is."""
     if not last:
         return ""
-    if last.get("progress") is not None:
-        return f"{100 * last['progress']:.0f} %"
+    if last.progress is not None:
+        return f"{100 * last.progress:.0f} %"
     words = []
-    if last.get("value") is not None and last.get("metric"):
-        words.append(metric(last["metric"], last["value"]))
-    if last.get("mean_latency_us") is not None and not str(last.get("metric")).endswith("_us"):
-        words.append(units.show("mean_latency_us", last["mean_latency_us"]))
+    if last.value is not None and last.metric:
+        words.append(metric(last.metric, last.value))
+    if last.mean_latency_us is not None and not str(last.metric).endswith("_us"):
+        words.append(units.show("mean_latency_us", last.mean_latency_us))
     return ", ".join(words)
 
 
@@ -165,31 +175,29 @@ def _number(count: int, word: str) -> str:
 
 def _host_left_s(host: HostView) -> float | None:
     """Of the drive under way that takes longest; what is still queued has no bound of its own yet."""
-    return max((drive.get("time_left_s") or 0 for drive in host.drives if drive["outcome"] is None), default=None)
+    return max((drive.time_left_s or 0 for drive in host.drives if drive.outcome is None), default=None)
 
 
 def _all_left_s(host: HostView) -> float | None:
     """Return an upper bound of all that is left on a host, whatever drive comes next; None where a drive has none."""
-    left = [_drive_left_s(drive) for drive in host.drives if drive["outcome"] is None]
+    left = [_drive_left_s(drive) for drive in host.drives if drive.outcome is None]
     known = [one for one in left if one is not None]
     if not known or len(known) < len(left):
         return None
-    parallel = host.status.get("parallel_drives") or 1
-    return _calibration_s(host) + sum(known) / parallel + max(known) * (1 - 1 / parallel)
+    return _calibration_s(host) + sum(known) / host.at_once + max(known) * (1 - 1 / host.at_once)
 
 
 def _calibration_s(host: HostView) -> float:
     """Return an upper bound of the reads before the first drive's tests, where the host finds how many it measures at
     once.
     """
-    left_s = (host.status.get("calibration") or {}).get("left_s") or 0
-    return float(min(left_s, LONGEST_S))
+    return float(min(host.calibration.left_s, LONGEST_S)) if host.calibration else 0.0
 
 
-def _drive_left_s(drive: t.Mapping[str, t.Any]) -> float | None:
+def _drive_left_s(drive: DriveStatus) -> float | None:
     """Return an upper bound of its test and those after it."""
-    parts = [drive.get("later_s"), 0 if drive["phase"] == "queued" else drive.get("time_left_s")]
-    known = [float(part) for part in parts if isinstance(part, (int, float)) and 0 <= part <= LONGEST_S]
+    parts = [drive.later_s, 0 if drive.phase == "queued" else drive.time_left_s]
+    known = [float(part) for part in parts if part is not None and part <= LONGEST_S]
     return sum(known) if len(known) == len(parts) else None
 
 
@@ -200,10 +208,10 @@ def _end(now: datetime.datetime, seconds: float) -> str:
     return f"{at:%H:%M}" if not days else f"{at:%a %H:%M}" if days < 7 else f"{at:%a %d %b %H:%M}"
 
 
-def _kind(host: HostView, drive: t.Mapping[str, t.Any]) -> str:
-    if drive["outcome"] is not None:
-        return "done" if drive["outcome"] == "complete" else drive["outcome"]
-    return "lost" if host.state in ENDED_STATES else _PHASES.get(drive["phase"], drive["phase"])
+def _kind(host: HostView, drive: DriveStatus) -> str:
+    if drive.outcome is not None:
+        return "done" if drive.outcome == "complete" else drive.outcome
+    return "lost" if host.state in ENDED_STATES else _PHASES.get(drive.phase, drive.phase)
 
 
 def _rows(host: HostView) -> list[list[str]]:
@@ -216,7 +224,7 @@ def _attention(hosts: t.Sequence[HostView]) -> list[list[str]]:
     rows: list[list[list[str]]] = []
     for host in hosts:
         note = "" if _is_unasked(host) else _host_note(host)
-        wrong = [drive for drive in host.drives if drive["outcome"] not in (None, "complete")]
+        wrong = [drive for drive in host.drives if drive.outcome not in (None, "complete")]
         mine = ([[host.host, "", note]] if note else []) + [
             [host.host, _name(host, drive), _ending(drive)] for drive in wrong
         ]
@@ -244,67 +252,65 @@ def _host_note(host: HostView) -> str:
     if _is_unasked(host):
         return "not asked yet"
     note = _HOST_STATES.get(host.state, "")
-    message = host.status.get("message") or ""
+    message = host.status.message if host.status else ""
     return ": ".join(part for part in (note, message) if part) if note else ""
 
 
 def _at_once(host: HostView) -> str:
     """Return how many drives the host measures at the same time, where it was to find out; of a host under way."""
-    found = host.status.get("calibration")
+    found = host.calibration
     if not found or host.state not in states.LIVE_STATES:
         return ""
-    if not found["why"]:
+    if not found.why:
         return f"finds how many drives to measure at the same time ({time_left(_calibration_s(host))})"
-    return f"measures {_number(host.status.get('parallel_drives') or 1, 'drive')} at the same time: {found['why']}"
+    return f"measures {_number(host.at_once, 'drive')} at the same time: {found.why}"
 
 
-def _drive_row(host: HostView, drive: t.Mapping[str, t.Any]) -> list[str]:
+def _drive_row(host: HostView, drive: DriveStatus) -> list[str]:
     name = _name(host, drive)
-    if drive["outcome"] is not None:
+    if drive.outcome is not None:
         return [name, _ending(drive)]
     kind = _kind(host, drive)
     if kind in ("queued", "lost"):
         return [name, kind]
-    where = f"{drive['test']} ({drive['test_index']} of {drive['tests']})" if drive.get("test") else ""
+    where = f"{drive.test} ({drive.test_index} of {drive.tests})" if drive.test else ""
     silent_s = _no_news_s(host, drive)
     said = f"no news for {units.duration(round(silent_s))}: it may hang" if silent_s else _said(drive)
-    return [name, kind, where, _round(drive), said, time_left(drive.get("time_left_s"))]
+    return [name, kind, where, _round(drive), said, time_left(drive.time_left_s)]
 
 
-def _said(drive: t.Mapping[str, t.Any]) -> str:
-    last = drive.get("last") or {}
-    if drive["phase"] != "self_test":
-        return figure(last)
-    return "" if last.get("progress") is None else f"{100 - 100 * last['progress']:.0f} % left"
+def _said(drive: DriveStatus) -> str:
+    if drive.phase != "self_test":
+        return figure(drive.last)
+    return f"{100 - 100 * drive.last.progress:.0f} % left" if drive.last and drive.last.progress is not None else ""
 
 
-def _no_news_s(host: HostView, drive: t.Mapping[str, t.Any]) -> float | None:
+def _no_news_s(host: HostView, drive: DriveStatus) -> float | None:
     """For how long a drive has said nothing, where that is longer than it should take. By the host's own clock: its job
     says every half minute that it lives.
     """
-    times = [host.status.get("updated"), drive.get("updated")]
-    limit_s = drive.get("news_within_s")
-    if not limit_s or not all(times):
+    limit_s = drive.news_within_s
+    if not limit_s or not drive.updated or host.status is None:
         return None
     times = (host.status.updated, drive.updated)
     try:
-        heard, said = (datetime.datetime.strptime(str(text), "%Y-%m-%dT%H:%M:%S.%fZ") for text in times)
+        heard, said = (datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ") for text in times)
     except ValueError:
         return None
     silent_s = (heard - said).total_seconds()
     return silent_s if silent_s > limit_s else None
 
 
-def _name(host: HostView, drive: t.Mapping[str, t.Any]) -> str:
-    return short_name(drive["drive"], [other["drive"] for other in host.drives])
+def _name(host: HostView, drive: DriveStatus) -> str:
+    return short_name(drive.drive, [other.drive for other in host.drives])
 
 
-def _round(drive: t.Mapping[str, t.Any]) -> str:
-    if drive["phase"] != "measure" or not drive.get("round"):
+def _round(drive: DriveStatus) -> str:
+    if drive.phase != "measure" or not drive.round:
         return ""
-    return f"round {drive['round']}" + (f" of {drive['round_max']}" if drive.get("round_max") else "")
+    return f"round {drive.round}" + (f" of {drive.round_max}" if drive.round_max else "")
 
 
-def _ending(drive: t.Mapping[str, t.Any]) -> str:
-    word = "done" if drive["outcome"] == "complete" else drive["outcome"]
-    return f"{word}: {drive['message']}" if drive.get("message") else word
+def _ending(drive: DriveStatus) -> str:
+    word = "done" if drive.outcome == "complete" else str(drive.outcome)
+    return f"{word}: {drive.message}" if drive.message else word

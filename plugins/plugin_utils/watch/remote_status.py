@@ -12,6 +12,7 @@ import shlex
 import typing as t
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import BOOT_ID
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.run_files import Status
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import STATUS
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import state_of
@@ -44,12 +45,12 @@ _SECTIONS = {"pid", "stat", "init", "boot", "status", "end"}
 
 
 class HostStatus(t.NamedTuple):
-    """`state`: of status.json, `dead` when its job is gone, `absent` without such a run. `status`:
-    status.json or {}.
+    """`state`: of status.json, `dead` when its job is gone, `absent` without such a run. `status`: None where there is
+    none.
     """
 
     state: str
-    status: dict[str, t.Any]
+    status: Status | None
 
 
 class NoStatus(Exception):
@@ -67,14 +68,14 @@ def parse(stdout: str, stderr: str) -> HostStatus:
     parts = _sections(stdout)
     text = parts.get("status", "").strip()
     if "status" in parts and not text and "No such file" in stderr:
-        return HostStatus(ABSENT, {})
+        return HostStatus(ABSENT, None)
     if not text or not _SECTIONS <= parts.keys():
         raise NoStatus(_last_line(stderr) or ("the answer is cut off" if text else _last_line(stdout)) or "no output")
     try:
         status = sanitizer.shape_of_record(Status).passed(sanitizer.decoded(text)).value
     except sanitizer.Unfit as refused:
         raise NoStatus(f"its status.json cannot be trusted: {refused}") from refused
-    return HostStatus(_state(status, parts), status)
+    return HostStatus(_state(status, parts), base.parse(Status, status))
 
 
 class _SeenFiles:

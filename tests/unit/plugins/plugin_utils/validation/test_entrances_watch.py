@@ -8,34 +8,15 @@ from __future__ import annotations
 import json
 import random
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import queued
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.run_files import Status
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import progress, remote_status
 from ansible_collections.ssdlab.fleet.tests.fixtures import mutations
-from ansible_collections.ssdlab.fleet.tests.fixtures.statuses import MEASURING
+from ansible_collections.ssdlab.fleet.tests.fixtures.statuses import STATUS
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.validation import test_entrances as entrances
 
-NOW, TIME, TRIES, no_process = entrances.NOW, entrances.TIME, entrances.TRIES, entrances.no_process
+NOW, TRIES, no_process = entrances.NOW, entrances.TRIES, entrances.no_process
 
-STATUS = {
-    "schema_version": 1,
-    "run_id": "r1",
-    "run_name": "qualify",
-    "host": "h",
-    "boot_id": "b",
-    "pid": 4711,
-    "pid_start": "7",
-    "unit": None,
-    "engine_version": "0.1.0",
-    "state": "running",
-    "started": TIME,
-    "updated": TIME,
-    "restored": False,
-    "message": "",
-    "drives": [
-        {**queued("A1"), **MEASURING},
-        {**queued("B2"), "phase": "done", "outcome": "error", "message": "no"},
-    ],
-}
 STREAM = (
     "\n--- ssdlab.fleet pid\n4711"
     "\n--- ssdlab.fleet stat\n4711 (python3) S 1 {zeros} 7 0"
@@ -53,11 +34,11 @@ def seen(text):
     try:
         answer = remote_status.parse(text, "")
     except remote_status.NoStatus as problem:
-        answer = progress.HostView("bad", "", {}, 3.0, str(problem))
+        answer = progress.HostView("bad", "", None, 3.0, str(problem))
     except IndexError:  # heard by the sweep as any error of one host
-        answer = progress.HostView("bad", "", {}, 3.0, "no sense")
+        answer = progress.HostView("bad", "", None, 3.0, "no sense")
     view = answer if isinstance(answer, progress.HostView) else progress.HostView("bad", answer.state, answer.status)
-    honest = progress.HostView("good", "running", STATUS)
+    honest = progress.HostView("good", "running", base.parse(Status, STATUS))
     few, many = progress.lines([view, honest], NOW), progress.lines([view] + [honest] * 25, NOW)
     assert sum("iops (1 of 2)" in line and line.lstrip().startswith("good") for line in few) == 1
     return few + many

@@ -7,6 +7,8 @@ import datetime
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.run_files import LastFigure, Status
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import queued
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch.progress import (
     HostView,
@@ -17,7 +19,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch.progress import
     short_name,
     time_left,
 )
-from ansible_collections.ssdlab.fleet.tests.fixtures.statuses import MEASURING
+from ansible_collections.ssdlab.fleet.tests.fixtures.statuses import MEASURING, STATUS
 
 NOTHING = {"metric": None, "value": None, "mean_latency_us": None, "progress": None}
 PURGING = {"phase": "purge", "test": "iops", "test_index": 1, "tests": 2, "last": dict(NOTHING, progress=0.421)}
@@ -27,9 +29,9 @@ REFUSED = {"phase": "done", "outcome": "refused", "message": "mounted on /"}
 NOW = datetime.datetime(2026, 11, 23, 14, 2, 11)
 
 
-def host(name, state="running", drives=(), message="", **more):
+def host(name, state="running", drives=(), silent_s=None, problem="", **status):
     entries = [dict(queued(f"{name.upper()}{n}"), **entry) for n, entry in enumerate(drives, 1)]
-    return HostView(name, state, {"drives": entries, "message": message}, **more)
+    return HostView(name, state, base.parse(Status, {**STATUS, "drives": entries, **status}), silent_s, problem)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +60,7 @@ def test_time_left_is_rounded_up(seconds, text):
     ],
 )
 def test_the_last_figure_has_its_unit(last, text):
-    assert figure(last) == text
+    assert figure(last and base.parse(LastFigure, last)) == text
 
 
 @pytest.mark.parametrize(
@@ -144,7 +146,7 @@ def test_a_fleet_full_of_trouble_is_cut():
     ],
 )
 def test_the_end_of_a_host_job_is_told_with_its_message(state, message, words):
-    text = lines([host("a", state, [DONE], message)], NOW)
+    text = lines([host("a", state, [DONE], message=message)], NOW)
     assert (text[1].split(maxsplit=1)[1] == words) if words else len(text) == 2
 
 
@@ -166,12 +168,11 @@ def test_a_path_is_shortened_where_that_is_clear(drive, others, name):
 )
 def test_a_drive_that_says_nothing_for_too_long_is_told_by_the_hosts_own_clock(seconds, within_s, shown):
     said = datetime.datetime(2026, 11, 21, 13, 0, 0)
-    drive = {**queued("A1"), **MEASURING, "updated": f"{said.isoformat()}.000Z"}
-    drive["news_within_s"] = within_s
+    drive = {**MEASURING, "updated": f"{said.isoformat()}.000Z", "news_within_s": within_s}
     heard = (said + datetime.timedelta(seconds=seconds)).isoformat() + ".000Z"
-    text = "\n".join(lines([HostView("a", "running", {"drives": [drive], "updated": heard})], NOW))
+    text = "\n".join(lines([host("a", drives=[drive], updated=heard)], NOW))
     assert ("no news for 5 min 0 s" in text) is shown
-    broken = HostView("a", "running", {"drives": [dict(drive, updated="yesterday")], "updated": heard})
+    broken = host("a", drives=[dict(drive, updated="yesterday")], updated=heard)
     assert "no news" not in "\n".join(lines([broken], NOW))
 
 
@@ -208,22 +209,21 @@ def test_one_host_with_a_thousand_drives_pushes_nobody_away(more):
     ],
 )
 def test_the_end_of_the_whole_run_is_told_as_a_clock_time(drives, parallel, text):
-    one = host("a", drives=drives)
-    one.status["parallel_drives"] = parallel
-    said = lines([one], NOW)[0]
+    said = lines([host("a", drives=drives, parallel_drives=parallel)], NOW)[0]
     assert said.endswith(text) and ("all by" in said) == bool(text)
 
 
 def test_the_reads_before_are_part_of_what_is_left_and_what_they_found_is_told():
-    one = host("a", drives=[{"later_s": 600}, {"later_s": 600}])
-    one.status.update(parallel_drives=1, calibration={"left_s": 3000, "why": ""})
-    said = lines([one], NOW)
+    def found(drives, left_s, why, state="running"):
+        calibration = {"left_s": left_s, "why": why}
+        waits = [{"later_s": 600}, {"later_s": 600}]
+        return lines([host("a", state, waits, parallel_drives=drives, calibration=calibration)], NOW)
+
+    said = found(1, 3000, "")
     # Drives may have to follow one another: nobody knows yet.
     assert said[0].endswith("(≤ 1 h 10 min)") and "how many drives to measure at the same time (≤ 50 min)" in said[1]
-    one.status.update(parallel_drives=2, calibration={"left_s": 0, "why": "all drives together keep their speed"})
-    said = lines([one], NOW)
+    said = found(2, 0, "all drives together keep their speed")
     assert said[0].endswith("(≤ 15 min)")
     assert "measures 2 drives at the same time: all drives together keep their speed" in said[1]
-    one.status["calibration"]["left_s"] = 1e300
-    assert lines([one], NOW)
-    assert "at the same time" not in "".join(lines([one._replace(state="finished")], NOW))
+    assert found(2, 1e300, "all drives together keep their speed")
+    assert "at the same time" not in "".join(found(2, 0, "all drives together keep their speed", "finished"))
