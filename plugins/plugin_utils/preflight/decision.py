@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import collections
 import contextlib
 import datetime
 import os
@@ -47,9 +46,6 @@ from .begun_run import BegunRun
 from .findings import Finding, HostAnswer, Run
 from .host_tests import HostTests, Requested, TestsOfHosts
 from .refused_drives import Without
-
-# A server with two dozen drives that are all refused for several reasons has fewer findings.
-MOST_OF_HOST = 200
 
 
 class Decision(t.NamedTuple):
@@ -358,7 +354,7 @@ def _decision(
     began = chosen.before.hosts()
     may_be_approved = plan and plan.lines and not (destructive or request.approved or found)
     return Decision(
-        findings=_lines(found),
+        findings=findings.lines(found),
         run=run,
         shows_plan=not destructive,
         destructive=destructive,
@@ -380,7 +376,7 @@ def _decision(
         leaves=excluded_drives.lines(views),
         nobody_left=[]
         if found or not destructive or request.is_slice
-        else _lines(unavailable_hosts.nothing_left(views, run)),
+        else findings.lines(unavailable_hosts.nothing_left(views, run)),
         prepare=any(examine_arguments.prepares(view.asked or {}) for view in views),
         starts=[view.name for view in views if run and destructive and _starts(view, run)],
     )
@@ -472,25 +468,6 @@ def _told(views: t.Sequence[HostAnswer], before: BegunRun) -> list[HostAnswer]:
     """
     began = before.hosts()
     return [view for view in views if not (view.gone and view.name in began)]
-
-
-def _lines(found: t.Sequence[Finding]) -> list[str]:
-    """Return the findings in their order; one that several hosts share is told once, with the hosts. One host's push
-    nobody else's away.
-    """
-    hosts: dict[tuple[str, str], list[str]] = {}
-    for finding in found:
-        hosts.setdefault((finding.drive, finding.message), []).append(finding.host)
-    lines: list[str] = []
-    told: collections.Counter[str] = collections.Counter()
-    for (drive, message), named in hosts.items():
-        names = list(dict.fromkeys(named))
-        where = findings.host_list(names) if any(names) else ""
-        told[where] += 1
-        if told[where] <= MOST_OF_HOST or not where:
-            lines.append(Finding(message, where, drive).text())
-    more = {host: count - MOST_OF_HOST for host, count in told.items() if host and count > MOST_OF_HOST}
-    return lines + [Finding(f"and {count} more findings like these", host).text() for host, count in more.items()]
 
 
 def _worn(view: HostAnswer, plan: Plan | None, run: Run | None, chosen: purge_choice.Chosen) -> list[Finding]:

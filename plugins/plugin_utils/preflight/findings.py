@@ -7,6 +7,7 @@ finds.
 
 from __future__ import annotations
 
+import collections
 import re
 import typing as t
 
@@ -54,6 +55,8 @@ UNSET = "__preflight_unset"
 NOT_PRINTED = "diff"
 RUN_NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 MOST_NAMED = 5
+# A server with two dozen drives that are all refused for several reasons has fewer findings.
+MOST_OF_HOST = 200
 REACH_IT = "check that it is up and that Ansible reaches it (ansible -m ping)"
 
 
@@ -323,3 +326,22 @@ def host_list(names: t.Sequence[str]) -> str:
     """Hosts for a message: all of a few, the first of many."""
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return ", ".join(names[:MOST_NAMED]) + more
+
+
+def lines(found: t.Sequence[Finding]) -> list[str]:
+    """Return the findings in their order; one that several hosts share is told once, with the hosts. One host's push
+    nobody else's away.
+    """
+    hosts: dict[tuple[str, str], list[str]] = {}
+    for finding in found:
+        hosts.setdefault((finding.drive, finding.message), []).append(finding.host)
+    told: list[str] = []
+    counts: collections.Counter[str] = collections.Counter()
+    for (drive, message), named in hosts.items():
+        names = list(dict.fromkeys(named))
+        where = host_list(names) if any(names) else ""
+        counts[where] += 1
+        if counts[where] <= MOST_OF_HOST or not where:
+            told.append(Finding(message, where, drive).text())
+    more = {host: count - MOST_OF_HOST for host, count in counts.items() if host and count > MOST_OF_HOST}
+    return told + [Finding(f"and {count} more findings like these", host).text() for host, count in more.items()]

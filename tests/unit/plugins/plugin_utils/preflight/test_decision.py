@@ -11,7 +11,7 @@ import os
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import json_schema, schema
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import decision
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import decision, findings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import run_record
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.quarantine import Quarantined
 from ansible_collections.ssdlab.fleet.tests.fixtures import host_answers
@@ -249,7 +249,7 @@ def test_one_host_with_thousands_of_findings_pushes_nobody_elses_away(fleet):
     live = [{"run_id": f"r{number}", "run_name": "other", "state": "running"} for number in range(3000)]
     told = decide(fleet("flood", runs=live), fleet("h2", drives=("S2",), refusals=("mounted",))).findings
     assert any(line.startswith("h2: drive S2: mounted") for line in told)
-    assert len(told) < 210 and told[-1] == f"flood: and {3000 - decision.MOST_OF_HOST} more findings like these"
+    assert len(told) < 210 and told[-1] == f"flood: and {3000 - findings.MOST_OF_HOST} more findings like these"
 
 
 @pytest.mark.parametrize("policy", ["attach", "skip", "fail"])
