@@ -31,7 +31,7 @@ DOCUMENTATION = """
             vars:
                 - name: bench_fault
         sent:
-            description: A file to which a line is added for each transfer, with its bytes.
+            description: A file to which a line is added for each transfer, with its bytes and its CPU time here.
             vars:
                 - name: bench_sent
     extends_documentation_fragment:
@@ -97,13 +97,19 @@ class Connection(ConnectionBase):
 
     def exec_command(self, cmd: str, in_data: bytes | None = None, sudoable: bool = True) -> tuple[int, bytes, bytes]:
         self._connect()
+        began_s = time.thread_time()
+        try:
+            return self._done(cmd, in_data, sudoable)
+        finally:
+            self._note(len(in_data or b"") + len(cmd), time.thread_time() - began_s)
+
+    def _done(self, cmd: str, in_data: bytes | None, sudoable: bool) -> tuple[int, bytes, bytes]:
         name = self._key(cmd, in_data)
         fault = self.get_option("fault")
         if fault == "unreachable":
             raise AnsibleConnectionFailure("no route to host")
         if fault == "hangs":
             time.sleep(HANGS_S)
-        self._note(len(in_data or b"") + len(cmd))
         if self.get_option("record"):
             done = self._real().exec_command(cmd, in_data=in_data, sudoable=sudoable)
             if name:
@@ -116,7 +122,7 @@ class Connection(ConnectionBase):
         return self._answer(name, fault == "garbage")
 
     def put_file(self, in_path: str, out_path: str) -> None:
-        self._note(os.path.getsize(in_path))
+        self._note(os.path.getsize(in_path), 0.0)
         if self.get_option("record"):
             self._real().put_file(in_path, out_path)
 
@@ -163,8 +169,8 @@ class Connection(ConnectionBase):
             self._local.set_options()
         return self._local
 
-    def _note(self, size_bytes: int) -> None:
+    def _note(self, size_bytes: int, cpu_s: float) -> None:
         path = self.get_option("sent")
         if path:
             with open(path, "a", encoding="utf-8") as out:
-                out.write(f"{self._host()} {size_bytes}\n")
+                out.write(f"{self._host()} {size_bytes} {cpu_s:.6f}\n")
