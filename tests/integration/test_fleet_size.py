@@ -23,7 +23,7 @@ import pytest
 BENCH = Path(__file__).resolve().parents[1] / "bench"
 CALLBACKS = BENCH / "fleet_plugins" / "callback"
 # Raise these only for what every host needs: 30 ms of CPU each, on the controller, for each host.
-MOST = {"plan": 3, "destructive": 5}
+MOST = {"plan": 2, "destructive": 3}
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")
 
