@@ -179,8 +179,8 @@ def _explain(error: t.Any) -> list[str]:
             if key not in value and f"{key!r} is a required" in error.message
         ]
     if error.validator == "enum":
-        allowed = ", ".join(str(item) for item in limit)
-        return [_line(path, f"{value!r} must be one of: {allowed}{suggestion(value, map(str, limit))}")]
+        words = [str(item) for item in limit if item is not None]
+        return [_line(path, f"{value!r} must be one of: {', '.join(words)}{suggestion(value, words)}")]
     if error.validator == "type":
         wanted = " or ".join(YAML_TYPES[kind] for kind in ([limit] if isinstance(limit, str) else limit))
         return [_line(path, f"{_shown(value)} must be {wanted}")]

@@ -19,7 +19,13 @@ from .test_library import SHIPPED_DIR, Library, PlanError, Source, raise_for
 Test = dict[str, t.Any]
 # What a test that reads back what it wrote, or has the drive test itself, has no use for.
 MEASURES_NOTHING = ("integrity", "self_test")
-APART_FROM_THEM = ("precondition", "cells", "steady_state")
+# What it cannot be combined with, and how a test is told that it has none, as its base may give it one.
+APART_FROM_THEM = {
+    "self_test": "make two tests of them",
+    "precondition": "give it precondition: false",
+    "cells": "build on another base, such as integrity or self-test-short",
+    "steady_state": "give it steady_state: null",
+}
 # A drive is fresh while its user capacity, and what it has beside it, is written for the first time, and then falls for
 # about as long (schema: steady_state).
 SATURATION = {"min_capacity_multiple": 2, "confirm_windows": 1}
@@ -183,7 +189,7 @@ def _normalised(test: Test, origin: str, own_cells: bool) -> Test:
     """Return the internal form of a complete test (see load_plan). Raises PlanError."""
     cells = celling.expand(test)
     steady = test["steady_state"]
-    problems = celling.static_problems(cells) + _apart({**test, "cells": cells})
+    problems = celling.static_problems(cells) + _apart({**test, "cells": cells}) + _without_effect(test)
     if steady and test["last_rounds"]:
         problems.append("last_rounds: cannot be combined with steady_state, whose window makes the figures")
     if steady:
@@ -248,9 +254,19 @@ def _fill(test: Test) -> tuple[t.Any, dict[str, t.Any]]:
 
 def _apart(test: Test) -> list[str]:
     """Return what a test that measures nothing cannot be combined with. test: with all of its cells."""
-    own = [key for key in MEASURES_NOTHING if test[key]]
-    apart = [key for key in (*own[1:], *APART_FROM_THEM) if own and test[key]]
-    return [f"{own[0]}: cannot be combined with {key}: it measures nothing" for key in apart]
+    own = [key for key in MEASURES_NOTHING if test[key]][:1]
+    apart = [(key, remedy) for key, remedy in APART_FROM_THEM.items() if test[key] and key not in own]
+    return [
+        f"{name}: cannot be combined with {key}: it measures nothing; {remedy}" for name in own for key, remedy in apart
+    ]
+
+
+def _without_effect(test: Test) -> list[str]:
+    """Return keys of `integrity` that change nothing of a test of one pass: both are about what comes after one."""
+    asked = test["integrity"] or {}
+    is_one = asked.get("passes") == 1 and not asked["duration_s"]
+    keys = [key for key in ("heat_s", "stop_at_first") if is_one and asked[key]]
+    return [f"integrity.{key}: has no effect on a single pass; give passes: 2, or a duration_s" for key in keys]
 
 
 def _limit_problems(test: Test) -> list[str]:

@@ -11,7 +11,7 @@ import collections
 import re
 import typing as t
 
-from ...module_utils.drive.entry import Entry, parse
+from ...module_utils.drive.entry import OPTION_KEYS, SELECTOR_KEYS, Entry, parse
 from ...module_utils.guard import rules
 from ...module_utils.guard.facts import WRITING
 from ...module_utils.records.answers import RunOnHost, UsedLife
@@ -22,7 +22,7 @@ from ...module_utils.records.host_snapshot import HostIdentity, Snapshot
 from ...module_utils.run.folder import RUN_ID_PATTERN
 from ...module_utils.run.states import LIVE_STATES, SETTLED_STATES
 from ..common.argument_specs import Variables
-from ..common.schema import plain
+from ..common.schema import plain, suggestion
 from ..run_folder import remeasurement
 from ..run_folder.run_record import RunWarning
 from ..verdict import judged_criteria
@@ -247,10 +247,21 @@ def named_drives(view: HostAnswer) -> list[Finding]:
         return [Finding(f'ssd_drives: {given!r} is not a list; write - serial: "…" for each drive', view.name)]
     problems = [(index, rules.entry_problem(entry)) for index, entry in enumerate(view.entries)]
     return [
-        Finding(f"ssd_drives[{index}]: bad_selector: {problem}; discover.yml prints entries to copy", view.name)
+        Finding(
+            f"ssd_drives[{index}]: bad_selector: {problem}; discover.yml prints entries to copy"
+            f"{_meant(view.entries[index])}",
+            view.name,
+        )
         for index, problem in problems
         if problem
     ]
+
+
+def _meant(entry: Entry) -> str:
+    """Return the question about a key of an entry that is misspelt; "": none is."""
+    known = (*SELECTOR_KEYS, *OPTION_KEYS)
+    keys = entry.given if isinstance(entry.given, t.Mapping) else ()
+    return next((asked for key in keys if key not in known if (asked := suggestion(key, known))), "")
 
 
 def answers(view: HostAnswer, unreachable_counts: bool) -> list[Finding]:

@@ -296,7 +296,24 @@ def test_a_cycle_of_bases_is_an_error(tmp_path, files, where):
         ([{"base": "iops", "cell_order": "random"}], "cell_order: 'random' must be one of"),
         (["wsat", {"base": "wsat"}], "name: 'wsat' is in the plan twice"),
         ([{"base": "integrity", "cells": [CELL]}], "integrity: cannot be combined with cells: it measures nothing"),
-        ([{"base": "integrity", "precondition": True}], "integrity: cannot be combined with precondition"),
+        (
+            [{"base": "integrity", "precondition": True}],
+            "integrity: cannot be combined with precondition: it measures nothing; give it precondition: false",
+        ),
+        (
+            [{"base": "iops", "integrity": True, "precondition": False}],
+            "integrity: cannot be combined with cells: it measures nothing; build on another base, such as integrity",
+        ),
+        ([{"base": "integrity", "integrity": {"pases": 2}}], "integrity.pases: unknown key; did you mean passes?"),
+        ([{"base": "burn-in", "integrity": {"duration_s": 0}}], "integrity.duration_s: 0 must be at least 1"),
+        (
+            [{"base": "integrity", "integrity": {"passes": 1, "heat_s": 60}}],
+            "integrity.heat_s: has no effect on a single pass; give passes: 2, or a duration_s",
+        ),
+        (
+            [{"base": "integrity", "integrity": {"passes": 1, "stop_at_first": True}}],
+            "integrity.stop_at_first: has no effect on a single pass",
+        ),
         ([{"base": "integrity", "filesystem": {"type": "xfs"}}], "filesystem: can't be combined with integrity"),
         ([{"base": "integrity", "array": {}}], "array: can't be combined with integrity"),
         ([{"base": "integrity", "integrity": {"passes": 11}}], "integrity.passes: 11 must be at most 10"),
@@ -324,7 +341,10 @@ def test_a_cycle_of_bases_is_an_error(tmp_path, files, where):
         ([{"base": "burn-in", "integrity": {"duration_s": 2592001}}], "duration_s: 2592001 must be at most 2592000"),
         ([{"base": "burn-in", "integrity": {"heat_s": 86401}}], "integrity.heat_s: 86401 must be at most 86400"),
         ([{"base": "self-test-short", "cells": [CELL]}], "self_test: cannot be combined with cells"),
-        ([{"base": "self-test-short", "integrity": True}], "integrity: cannot be combined with self_test"),
+        (
+            [{"base": "self-test-short", "integrity": True}],
+            "integrity: cannot be combined with self_test: it measures nothing; make two",
+        ),
         ([{"base": "self-test-short", "self_test": "long"}], "self_test: 'long' must be one of: short, extended"),
         ([{"base": "self-test-short", "filesystem": {"type": "xfs"}}], "filesystem: can't be combined with self_test"),
         ([{"base": "self-test-short", "array": {}}], "array: can't be combined with self_test"),
@@ -333,6 +353,18 @@ def test_a_cycle_of_bases_is_an_error(tmp_path, files, where):
 )
 def test_a_wrong_plan_names_place_and_key(plan, expected):
     assert expected in "\n".join(problems_of(plan))
+
+
+@pytest.mark.parametrize("key", ["self_test", "write_cache", "cell_order"])
+def test_a_word_that_is_none_of_those_is_told_what_may_be_written(key):
+    """Null is what stands for none, and no word."""
+    (problem,) = problems_of([{"base": "iops", key: "what"}])
+    assert f"{key}: 'what' must be one of: " in problem and "None" not in problem
+
+
+def test_a_pass_with_heat_or_an_end_after_it_is_no_single_one():
+    for asked in ({"heat_s": 60}, {"passes": 1, "heat_s": 60, "duration_s": 60, "stop_at_first": True}):
+        assert load_plan([{"base": "integrity", "integrity": asked}])
 
 
 @pytest.mark.parametrize(

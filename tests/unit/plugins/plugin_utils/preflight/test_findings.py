@@ -185,6 +185,9 @@ def test_a_host_without_variables_is_a_finding_unless_it_is_unreachable():
         (["S1"], "ssd_drives[0]: bad_selector: it is 'S1', not a mapping"),
         ([{}], "ssd_drives[0]: bad_selector: its keys are (none)"),
         ([{"seral": "S1"}], "ssd_drives[0]: bad_selector: its keys are seral"),
+        ([{"seral": "S1"}], "discover.yml prints entries to copy; did you mean serial?"),
+        ([{"serial": "S1", "writecache": "off"}], "entries to copy; did you mean write_cache?"),
+        ([{"serial": "S1", "ssd_overwrite": True}], "entries to copy; did you mean ssd_overwrite_data?"),
     ],
 )
 def test_drives_have_to_be_named(drives, expected):
