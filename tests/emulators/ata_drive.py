@@ -4,10 +4,10 @@
 """A SATA drive for the emulator of hdparm. It talks to no drive; its media is a file, such as the one behind a loop
 device.
 
-Follows ACS-3 (T13/2161-D): IDENTIFY DEVICE (7.12.7), the security feature set and which commands each of its states
-aborts (4.18, table 18), the SANITIZE DEVICE state machine SD0 to SD4 (4.17). ASSUMED: how long a sanitize takes (`step`
-of its way at each question), and that reads and writes go on meanwhile, which a drive would abort: the media is a plain
-file.
+Follows ACS-3 (T13/2161-D): IDENTIFY DEVICE (7.12.7), words 69, 84 and 169 among it, the security feature set and which
+commands each of its states aborts (4.18, table 18), the SANITIZE DEVICE state machine SD0 to SD4 (4.17). ASSUMED: how
+long a sanitize takes (`step` of its way at each question), and that reads and writes go on meanwhile, which a drive
+would abort: the media is a plain file.
 
 `faults` make it fail: {"set_pass": "abort" | "ignore", "erase": "abort" | "ignore" | "hang", "disable": "abort",
 "sanitize": "abort" | "fail" | "stuck" | "ignore", "silent": true, "erases_nothing": true, "serial_after": "..."}.
@@ -54,6 +54,9 @@ def new(media, **more):
         "sectors": os.path.getsize(media) // 512,
         "media": str(media),
         "faults": {},
+        # Words 169 and 69: it has TRIM, and reads after it are alike, and zeros.
+        "trim": [],
+        "self_tests": True,
         **more,
         "security": security,
         "sanitize": sanitize,
@@ -76,10 +79,12 @@ def words(drive):
         7,
         0x07F0,
         0x7400,
-        0x6163,
+        0x6161 | drive["self_tests"] << 1,
         0x3400,
-        0x6163,
+        0x6161 | drive["self_tests"] << 1,
     )
+    data[69] = ("DRAT" in drive["trim"]) << 14 | ("RZAT" in drive["trim"]) << 5
+    data[169] = "TRIM" in drive["trim"]
     data[59] = sum(1 << OPERATIONS[name] for name in sanitize["operations"]) | (bool(sanitize["operations"]) << 12)
     data[60], data[61] = drive["sectors"] & 0xFFFF, drive["sectors"] >> 16 & 0xFFFF
     data[82] = 0x7469 | security["supported"] << 1

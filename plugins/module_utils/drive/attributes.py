@@ -199,6 +199,13 @@ def rotation_rate(host: Host, name: str) -> int:
     return of_scsi or int.from_bytes(_page(host, name, "vpd_pg89")[_ATA_ROTATION], "little")
 
 
+def reads_unmapped_as_zeros(host: Host, name: str) -> bool:
+    """Return whether a SCSI disk says that unmapped blocks read as zeros: LBPRZ xx1b of VPD page B2h (SBC-4, 6.6.4),
+    which kernels show since 5.18.
+    """
+    return bool(int.from_bytes(_page(host, name, "vpd_pgb2")[5:6], "big") & 0x4)
+
+
 def is_on_cable(host: Host, name: str) -> bool:
     """Return whether a PCI function on the way to a drive is outside of the machine: in an enclosure of Thunderbolt or
     USB4 (sysfs-devices-removable). A bay for hot plugging is inside.

@@ -14,13 +14,12 @@ import typing as t
 
 from ..core import tool_json
 from ..core.host import Host
-from ..tools.nvme import nvme_number
+from ..tools.nvme import power_states
 
 TIMEOUT_S = 20.0
 # `nvme get-feature:0x02 (Power Management), Current value:00000001` (2.x); since 2.11 with 0x.
 _VALUE = re.compile(r"Current value:\s*(?:0x)?([0-9a-fA-F]{1,8})\b")
 _STATE_BITS = 0x1F
-_NOT_OPERATIONAL = 0x2
 
 
 class State(t.NamedTuple):
@@ -34,13 +33,23 @@ class State(t.NamedTuple):
 
 def read(host: Host, path: str) -> State:
     """Return the state that the drive reports now."""
-    number = current(host.run(["nvme", "get-feature", path, "--feature-id=2"], timeout_s=TIMEOUT_S).stdout)
+    number = reported(host, path)
     if number is None:
         return State(None, None)
     return State(
         number,
         operational(host.run(["nvme", "id-ctrl", path, "--output-format=json"], timeout_s=TIMEOUT_S).stdout, number),
     )
+
+
+def reported(host: Host, path: str) -> int | None:
+    """Return the number of that state alone; None: unknown."""
+    return current(host.run(["nvme", "get-feature", path, "--feature-id=2"], timeout_s=TIMEOUT_S).stdout)
+
+
+def named(number: int | None) -> str:
+    """Return the words for a state: "power state 4"."""
+    return f"power state {'unknown' if number is None else number}"
 
 
 def current(text: str) -> int | None:
@@ -70,23 +79,12 @@ def enter(host: Host, path: str, number: int) -> str:
     answer = host.run(argv, timeout_s=TIMEOUT_S)
     if answer.rc != 0:
         return answer.ended()
-    now = current(host.run(["nvme", "get-feature", path, "--feature-id=2"], timeout_s=TIMEOUT_S).stdout)
-    return "" if now == number else f"it reports power state {'unknown' if now is None else now}, not {number}"
+    now = reported(host, path)
+    return "" if now == number else f"it reports {named(now)}, not {number}"
 
 
 def _states(text: str) -> list[bool | None]:
-    """Return of each state whether I/O is done in it: versions of nvme-cli name the flag in two ways."""
     try:
-        states = tool_json.read(text).get("psds")
+        return power_states(tool_json.read(text))
     except tool_json.NotOneObject:
         return []
-    return [_works(entry) for entry in states] if isinstance(states, list) else []
-
-
-def _works(entry: t.Any) -> bool | None:
-    if not isinstance(entry, dict):
-        return None
-    flags, named = nvme_number(entry.get("flags")), nvme_number(entry.get("non-operational_state"))
-    if named is not None:
-        return named == 0
-    return None if flags is None else not flags & _NOT_OPERATIONAL

@@ -320,6 +320,8 @@ def capabilities(host: Host, identity: Identity) -> Capabilities | None:
         sanitize_problem=problem,
         security=found.security,
         direct=bool(_AHCI.search(host.realpath(f"/sys/block/{identity.kernel_name}"))),
+        deallocated_read=found.deallocated_read,
+        has_self_tests=found.has_self_tests,
     )
 
 

@@ -15,7 +15,7 @@ import typing as t
 
 from ..core.host import Host
 from ..core.progress import RUNNING, Progress, Unreadable
-from ..drive.attributes import command_set
+from ..drive.attributes import command_set, reads_unmapped_as_zeros
 from ..records.identity import Identity
 from ..records.plan import PlannedPurge
 from ..records.purge import ScsiDrive as Capabilities
@@ -106,6 +106,7 @@ def capabilities(host: Host, identity: Identity) -> Capabilities | None:
         protection_type=_protection_type(host, str(identity.kernel_name)),
         commands=commands,
         unknown=unknown or None,
+        deallocated_read="zeros" if reads_unmapped_as_zeros(host, str(identity.kernel_name)) else None,
     )
 
 

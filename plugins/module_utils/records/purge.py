@@ -16,6 +16,8 @@ from .base import Code, Commands, Count, Json, NotNegative, OrMissing, Positive,
 from .vendor_tools import Card
 
 PurgeClass = t.Literal["pts", "not_pts"]
+# What a block reads as that was deallocated.
+DeallocatedRead = t.Literal["zeros", "ones"]
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,12 @@ class NvmeDrive:
     dps: int
     # None: no format goes on.
     format_left_pct: t.Optional[int]
+    # By DLFEAT; not there: it promises nothing, as in the other families.
+    deallocated_read: OrMissing[DeallocatedRead] = None
+    # Whether it has the Device Self-test command.
+    has_self_tests: OrMissing[bool] = None
+    # Whether it has a power state in which it does no I/O.
+    can_rest: OrMissing[bool] = None
 
 
 @dataclass(frozen=True)
@@ -129,6 +137,10 @@ class AtaDrive:
     security: AtaSecurity
     # Whether it is on an AHCI port.
     direct: bool
+    # By DRAT and RZAT.
+    deallocated_read: OrMissing[DeallocatedRead] = None
+    # Whether it has SMART self-tests.
+    has_self_tests: OrMissing[bool] = None
 
 
 @dataclass(frozen=True)
@@ -144,6 +156,8 @@ class ScsiDrive:
     commands: t.List[str]
     # Those of which it does not tell, and why that is.
     unknown: OrMissing[t.Dict[str, str]] = None
+    # By LBPRZ.
+    deallocated_read: OrMissing[DeallocatedRead] = None
 
 
 @dataclass(frozen=True)

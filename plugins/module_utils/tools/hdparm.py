@@ -15,7 +15,7 @@ import typing as t
 
 from ..core.host import COMMAND_NOT_FOUND, Host, Result
 from ..core.progress import DONE, FAILED, IDLE, RUNNING, Progress
-from ..records.purge import AtaSecurity
+from ..records.purge import AtaSecurity, DeallocatedRead
 
 WORDS = 256
 # MEDIUM ROTATION RATE of an SSD. What is lower is not reported, and up to 400h reserved.
@@ -25,6 +25,8 @@ _INTEGRITY = 0xA5  # low byte of word 255 where the high one is a checksum
 # Word 59 (ACS-3): the sanitize feature set, and which of its operations there are.
 _SANITIZE = 12
 _OPERATIONS = {"crypto_scramble": 13, "overwrite": 14, "block_erase": 15}
+# Word 169: TRIM; word 69: reads after it are alike (DRAT), and of zeros (RZAT).
+_READS_ZEROS = ((169, 0), (69, 14), (69, 5))
 # Word 128, and for the first two also words 82 and 85, bit 1.
 _SECURITY = {"supported": 0, "enabled": 1, "locked": 2, "frozen": 3, "expired": 4, "enhanced": 5}
 # The state as `hdparm --sanitize-status` names it; SD4 (succeeded) is told by a line of its own.
@@ -39,8 +41,8 @@ _NO_REGISTERS = re.compile(r"SG_IO: .*sense data")
 
 
 class Identify(t.NamedTuple):
-    """The part of IDENTIFY DEVICE that the guard and a purge need. sanitize: names of the operations that the drive
-    has; rotation_rate: as in word 217.
+    """The part of IDENTIFY DEVICE that the guard and preflight need. sanitize: names of the operations that the drive
+    has; rotation_rate: as in word 217; deallocated_read: None: it promises nothing; has_self_tests: None: unknown.
     """
 
     serial: str
@@ -49,6 +51,8 @@ class Identify(t.NamedTuple):
     sanitize: tuple[str, ...]
     security: AtaSecurity
     rotation_rate: int = 0
+    deallocated_read: DeallocatedRead | None = None
+    has_self_tests: bool | None = None
 
 
 def read(host: Host, path: str, serial: str | None) -> Identify:
@@ -86,6 +90,9 @@ def identify(text: str) -> Identify:
         ),
         security=_security(words),
         rotation_rate=words[217],
+        deallocated_read="zeros" if all(_bit(words[word], bit) for word, bit in _READS_ZEROS) else None,
+        # A word counts that begins with 01b.
+        has_self_tests=_bit(words[84], 1) if words[84] >> 14 == 1 else None,
     )
 
 

@@ -18,11 +18,15 @@ from ..core import sysfs, tool_json
 from ..core.host import COMMAND_NOT_FOUND, Host, Result
 from ..core.progress import DONE, FAILED, IDLE, RUNNING, Progress
 from ..core.tool_json import Json
-from ..records.purge import LbaFormat
+from ..records.purge import DeallocatedRead, LbaFormat
 
 ASK_S = 60.0
 _BYTE, _WORD, _DWORD = 0xFF, 0xFFFF, 0xFFFFFFFF
 _SHARE_OF = 65536.0
+# Flags of a power state descriptor: Non-Operational State (NOPS).
+_NOT_OPERATIONAL = 0x2
+# DLFEAT, bits 2:0: what a deallocated block reads as; else nothing is promised.
+_DEALLOCATED_READS: dict[int, DeallocatedRead] = {1: "zeros", 2: "ones"}
 # Sanitize Status (SSTAT), bits 2:0
 _STATES = {0: IDLE, 1: DONE, 2: RUNNING, 3: FAILED, 4: DONE}
 _STATUS = re.compile(r"\(([0-9]+)\)")
@@ -43,6 +47,8 @@ class Controller(t.NamedTuple):
     oacs: int
     fna: int
     sanicap: int
+    # Of each power state whether I/O is done in it; None: it does not tell.
+    works_in: list[bool | None]
 
     @property
     def can_format(self) -> bool:
@@ -53,6 +59,18 @@ class Controller(t.NamedTuple):
     def manages_namespaces(self) -> bool:
         """Whether there may be namespaces that no controller has attached."""
         return bool(self.oacs & 0x8)
+
+    @property
+    def has_self_tests(self) -> bool:
+        """Whether it has the Device Self-test command."""
+        return bool(self.oacs & 0x10)
+
+    @property
+    def can_rest(self) -> bool | None:
+        """Whether it has a power state in which it does no I/O; None: it does not tell of all."""
+        if False in self.works_in:
+            return True
+        return None if None in self.works_in or not self.works_in else False
 
 
 class Namespace(t.NamedTuple):
@@ -69,6 +87,7 @@ class Namespace(t.NamedTuple):
     eui64: str
     nguid: str
     format_left_pct: int | None
+    deallocated_read: DeallocatedRead | None
 
 
 def query(host: Host, words: t.Sequence[str]) -> Json:
@@ -140,7 +159,23 @@ def controller(host: Host, node: str) -> Controller:
         oacs=number(data, "oacs", _WORD),
         fna=number(data, "fna", _BYTE),
         sanicap=number(data, "sanicap", _DWORD),
+        works_in=power_states(data),
     )
+
+
+def power_states(data: Json) -> list[bool | None]:
+    """Return of each power state whether I/O is done in it: versions of nvme-cli name the flag in two ways."""
+    states = data.get("psds")
+    return [_works(entry) for entry in states] if isinstance(states, list) else []
+
+
+def _works(entry: t.Any) -> bool | None:
+    if not isinstance(entry, dict):
+        return None
+    flags, named = nvme_number(entry.get("flags")), nvme_number(entry.get("non-operational_state"))
+    if named is not None:
+        return named == 0
+    return None if flags is None else not flags & _NOT_OPERATIONAL
 
 
 def namespace(host: Host, node: str, namespace_id: int) -> Namespace:
@@ -166,6 +201,7 @@ def parse_namespace(data: Json) -> Namespace:
         eui64=hexadecimal(_text(data, "eui64")),
         nguid=hexadecimal(_text(data, "nguid")),
         format_left_pct=fpi & 0x7F if fpi & 0x80 and fpi & 0x7F else None,
+        deallocated_read=_DEALLOCATED_READS.get((nvme_number(data.get("dlfeat")) or 0) & 7),
     )
 
 

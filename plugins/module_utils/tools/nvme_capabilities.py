@@ -52,6 +52,9 @@ def gather(host: Host, identity: Identity, name: str) -> NvmeDrive:
         flbas=namespace.flbas,
         dps=namespace.dps,
         format_left_pct=namespace.format_left_pct,
+        deallocated_read=namespace.deallocated_read,
+        has_self_tests=drive.has_self_tests,
+        can_rest=drive.can_rest,
     )
 
 

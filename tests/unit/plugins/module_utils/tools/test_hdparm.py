@@ -55,7 +55,31 @@ def summed(words):
 )
 def test_recorded_drives_without_sanitize(name, serial, model, firmware):
     found = hdparm.identify(recorded(name))
-    assert found == hdparm.Identify(serial, model, firmware, (), replace(NOTHING, supported=True))
+    told = hdparm.Identify(serial, model, firmware, (), replace(NOTHING, supported=True), has_self_tests=True)
+    assert found == told
+
+
+@pytest.mark.parametrize(
+    ("trim", "reads"),
+    [
+        (["TRIM", "DRAT", "RZAT"], "zeros"),
+        (["TRIM", "DRAT"], None),
+        (["TRIM", "RZAT"], None),
+        (["DRAT", "RZAT"], None),
+        ([], None),
+    ],
+)
+def test_trimmed_blocks_read_as_zeros_where_three_bits_say_so(trim, reads):
+    found = hdparm.identify(istdout(ata_drive.words(drive(trim=trim))))
+    assert found.deallocated_read == reads
+
+
+@pytest.mark.parametrize("offered", [True, False])
+def test_self_tests_are_a_bit_of_a_word_that_counts(offered):
+    words = ata_drive.words(drive(self_tests=offered))
+    assert hdparm.identify(istdout(words)).has_self_tests is offered
+    words[84] &= 0x3FFF
+    assert hdparm.identify(istdout(summed(words))).has_self_tests is None
 
 
 @pytest.mark.parametrize(

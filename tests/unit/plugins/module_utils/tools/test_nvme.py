@@ -117,6 +117,44 @@ def test_the_format_in_use_and_how_far_another_is(fields, block, index, left):
     assert (space.eui64, space.nguid) == ("0025385b71b004a1", "")
 
 
+@pytest.mark.parametrize(
+    ("dlfeat", "reads"),
+    [(0, None), (1, "zeros"), (2, "ones"), (3, None), (0x19, "zeros"), ("9", "zeros"), (None, None), (-1, None)],
+)
+def test_what_deallocated_blocks_read_as_is_told_by_three_bits(dlfeat, reads):
+    assert nvme.parse_namespace(identify(dlfeat=dlfeat)).deallocated_read == reads
+    assert nvme.parse_namespace(identify()).deallocated_read is None
+
+
+def controller(fake, **fields):
+    fake.nvme("nvme0n1", "259:0", "SN1")
+    fake.nvme_says("id-ctrl", fields)
+    return nvme.controller(fake, "/dev/nvme0")
+
+
+WORKS, RESTS, SILENT = {"flags": 0}, {"non-operational_state": 1}, {}
+
+
+@pytest.mark.parametrize(
+    ("states", "rests"),
+    [
+        ([WORKS, RESTS], True),
+        ([WORKS, WORKS], False),
+        ([WORKS, SILENT], None),
+        ([SILENT, RESTS], True),
+        ([], None),
+        (None, None),
+    ],
+)
+def test_a_drive_can_rest_that_has_a_state_without_io(fake, states, rests):
+    assert controller(fake, psds=states).can_rest is rests
+
+
+@pytest.mark.parametrize(("oacs", "offered"), [(0, False), (0x0F, False), (0x10, True), (0x5F, True)])
+def test_self_tests_are_a_bit_of_oacs(fake, oacs, offered):
+    assert controller(fake, oacs=oacs).has_self_tests is offered
+
+
 def test_the_index_has_more_bits_where_there_are_more_formats():
     many = [{"ms": 0, "ds": 9, "rp": 0}] * 16 + [{"ms": 0, "ds": 12, "rp": 0}] * 2
     assert nvme.parse_namespace(identify(flbas=0x21, lbafs=many)).lba_format == 17
