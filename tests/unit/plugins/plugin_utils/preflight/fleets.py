@@ -13,6 +13,33 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import deci
 NOW = datetime.datetime(2026, 11, 21, 13, 0, 0, tzinfo=datetime.timezone.utc)
 FACTS = {"boot_id": "b", "tools": {"fio": {"path": "/usr/bin/fio", "version": "3.33"}}}
 
+TB = 10**12
+# What an NVMe drive reports of itself.
+NVME = {
+    "path": "/dev/nvme0n1",
+    "size_bytes": TB,
+    "controller": "/dev/nvme4",
+    "serial": "S1",
+    "namespace_id": 1,
+    "eui64": "",
+    "nguid": "",
+    "uuid": "",
+    "namespaces": [1],
+    "controllers": 1,
+    "shows_all": False,
+    "can_format": True,
+    "fna": 4,
+    "sanicap": 0,
+    "flbas": 0,
+    "dps": 0,
+    "format_left_pct": None,
+    "lba_format": 0,
+    "lba_formats": [
+        {"index": 0, "data_bytes": 512, "metadata_bytes": 0, "performance": 0},
+        {"index": 1, "data_bytes": 4096, "metadata_bytes": 0, "performance": 0},
+    ],
+}
+
 
 def decide(*views, check=False):
     return decision.decide(decision.Request(views, check, NOW))

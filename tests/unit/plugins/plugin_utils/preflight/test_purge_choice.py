@@ -10,8 +10,8 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_pl
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import plan_text, purge_choice
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Run
 from ansible_collections.ssdlab.fleet.tests.fixtures import host_answers, planned
+from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.preflight.fleets import NVME, TB
 
-TB = 10**12
 IDENTITY = {
     "serial": "S1",
     "path": "/dev/nvme0n1",
@@ -19,30 +19,6 @@ IDENTITY = {
     "logical_block_size_bytes": 512,
     "model": "M",
     "max_discard_bytes": 1 << 30,
-}
-NVME = {
-    "path": "/dev/nvme0n1",
-    "size_bytes": TB,
-    "controller": "/dev/nvme4",
-    "serial": "S1",
-    "namespace_id": 1,
-    "eui64": "",
-    "nguid": "",
-    "uuid": "",
-    "namespaces": [1],
-    "controllers": 1,
-    "shows_all": False,
-    "can_format": True,
-    "fna": 4,
-    "sanicap": 0,
-    "flbas": 0,
-    "dps": 0,
-    "format_left_pct": None,
-    "lba_format": 0,
-    "lba_formats": [
-        {"index": 0, "data_bytes": 512, "metadata_bytes": 0, "performance": 0},
-        {"index": 1, "data_bytes": 4096, "metadata_bytes": 0, "performance": 0},
-    ],
 }
 CELL = {"block_size": "16KiB", "read_pct": 0, "runtime_s": 1}
 RUN = Run("r1", "r", {})
