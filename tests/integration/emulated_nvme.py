@@ -22,7 +22,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import pa
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
-from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings, write_cache
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents, run_results
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import decided, rendered
@@ -69,11 +69,11 @@ class Bench:
     def server(self):
         return Server(self.loop.name, **self.sysfs)
 
-    def plan(self, method, tests=None):
+    def plan(self, method, tests=None, **tuned):
         tests = tests or planning.step_plan("purge")
         seen = guard_check.inspect(self.server(), [parse(self.loop.selector)])
         assert seen[0]["refusals"] == []
-        tune = {"cpu_dma_latency_us": None, "services_stopped": [], "sysfs": [], "keep": False}
+        tune = {"cpu_dma_latency_us": None, "services_stopped": [], "sysfs": [], "keep": False, **tuned}
         return rendered(
             tests,
             run={"id": "r", "name": "n"},
@@ -121,7 +121,7 @@ def benched(loop, folder, monkeypatch):
     """A Bench of a loop device; a generator, for a fixture."""
     made = Bench(loop, folder)
     monkeypatch.setattr(attributes, "transport", lambda host, name: "nvme")
-    for module in (attributes, sysfs, wear):
+    for module in (attributes, sysfs, wear, write_cache):
         monkeypatch.setattr(module, "nvme_controllers", lambda host, name: [CONTROLLER] if name in made.names else [])
     monkeypatch.setattr(identity, "serial", lambda host, name: SERIAL if name == loop.name else None)
     monkeypatch.setattr(locks, "LOCK_DIR", own_machine.lock_folder(folder / "locks"))

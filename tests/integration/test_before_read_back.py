@@ -30,11 +30,11 @@ def bench(loop_drive, tmp_path, monkeypatch):
     yield from benched(loop_drive(size_bytes=SIZE), tmp_path, monkeypatch)
 
 
-def run(bench, asked, **drive):
-    """The drive's status, the end of its test, the test's integrity event or None, and what nvme was told to do."""
+def run(bench, asked, tuned=None, keys=None, **drive):
+    """The end of the drive's test, the test's integrity event or None, and what nvme was told to do."""
     bench.set(nodes=[bench.loop.path], **drive)
-    test = {"base": "integrity", "purge": False, "integrity": {"passes": 2, **asked}}
-    bench.job(bench.plan("auto", planning.load_plan([test]))).run()
+    test = {"base": "integrity", "purge": False, "integrity": {"passes": 2, **asked}, **(keys or {})}
+    bench.job(bench.plan("auto", planning.load_plan([test]), **(tuned or {}))).run()
     (ended,) = bench.journal("test_finished")
     with open(bench.run_dir.commands) as file:
         argvs = [json.loads(line)["argv"] for line in file]
@@ -47,14 +47,22 @@ def content(bench):
     return bench.loop.file.read_bytes()[BLOCK:]
 
 
-def value(number):
-    return ["set-feature", "--feature-id=2", f"--value={number}"]
+def value(number, feature=2):
+    return ["set-feature", f"--feature-id={feature}", f"--value={number}"]
 
 
 def test_a_reset_comes_between_writing_and_reading_back(bench):
     ended, found, told = run(bench, {"reset": True})
     assert (ended["ended"], found["wrong_blocks"], found["resets"]) == (None, {}, 2)
     assert told == [["reset"]] * 2 and bench.state()["resets"] == 2 and "power_state" not in found
+
+
+def test_settings_that_a_reset_loses_are_made_again_before_the_next_pass(bench):
+    """The drive's write cache is on again after a reset: each pass is written with it as the test needs it."""
+    rule = {"write_cache": {"state": "leave", "plp_models": []}}
+    ended, _found, told = run(bench, {"reset": True}, rule, {"write_cache": "off"}, write_cache=1)
+    assert (ended["ended"], ended["disturbed"]) == (None, [])
+    assert told == [value(0, 6), *[["reset"], value(0, 6)] * 2, value(1, 6)] and bench.state()["write_cache"] == 1
 
 
 def test_what_a_reset_loses_is_found(bench):
@@ -69,6 +77,15 @@ def test_a_drive_rests_in_its_state_of_least_power(bench):
     ended, found, told = run(bench, {"low_power": True, "pause_s": 1}, psds=STATES, power_state=1)
     assert (ended["ended"], found["wrong_blocks"], found["power_state"]) == (None, {}, 4)
     assert told == [value(4), value(1)] * 3 and bench.state()["power_state"] == 1
+
+
+def test_a_drive_that_does_not_stay_at_rest_is_told(bench):
+    """By itself, as drives may that are asked something: it has a remark, once, and is no reason against it."""
+    ended, found, _told = run(bench, {"low_power": True, "pause_s": 1}, psds=STATES, wakes_to=1)
+    told = [item for item in ended["conditions"] if "put to rest" in item["message"]]
+    assert (ended["ended"], found["wrong_blocks"]) == (None, {}) and [item["level"] for item in told] == ["told"]
+    text = "it was put to rest in power state 4, and did not stay there: it reported power state 1"
+    assert told[0]["message"] == text
 
 
 def test_what_a_drive_loses_at_rest_is_found(bench):

@@ -13,8 +13,10 @@ import typing as t
 from ..drive import attributes, power
 from ..guard.controller_reset import InUse, alone_on_controller
 from ..measure import fio
+from ..measure.disturbances import TOLD
+from ..records.measurement import Condition
 from ..records.plan import PlannedIntegrity
-from .drive_context import DriveContext
+from .drive_context import Attempt, DriveContext
 
 # A controller that has I/O timeouts before it is ready again takes that long (CAP.TO is 127.5 s at most).
 RESET_S = 180.0
@@ -25,10 +27,10 @@ class NotPossible(Exception):
 
 
 class BeforeReadBack:
-    """resets: how many there were; power_state: the one in which it rested, None: in none."""
+    """resets: how many there were; power_state: the one in which it rested, None: in none. attempt: whose it is."""
 
-    def __init__(self, station: DriveContext, asked: PlannedIntegrity) -> None:
-        self._station, self._asked = station, asked
+    def __init__(self, station: DriveContext, asked: PlannedIntegrity, attempt: Attempt) -> None:
+        self._station, self._asked, self._attempt = station, asked, attempt
         self.resets = 0
         self.power_state: int | None = None
 
@@ -55,6 +57,8 @@ class BeforeReadBack:
             raise fio.FioError(f"its controller was not reset: {answer.ended()}")
         self.resets += 1
         self._station.look()
+        # What the drive keeps only until then, such as its write cache's state, is to hold for the next pass too.
+        self._station.make_settings_again(self._attempt)
 
     @contextlib.contextmanager
     def resting(self) -> t.Iterator[None]:
@@ -76,8 +80,16 @@ class BeforeReadBack:
                     raise NotPossible(f"the drive does not rest: {problem}")
                 self.power_state = deepest
                 yield
+                self._see_whether_it_stayed(node, deepest)
             finally:
                 power.enter(host, node, before.number if before.works is not False else 0)
+
+    def _see_whether_it_stayed(self, node: str, deepest: int) -> None:
+        now = power.reported(self._station.job.host, node)
+        text = f"it was put to rest in power state {deepest}, and did not stay there: it reported "
+        told = Condition("power_state", TOLD, text + power.named(now))
+        if now != deepest and told not in self._station.told:
+            self._station.told.append(told)
 
     @contextlib.contextmanager
     def _alone(self, what: str) -> t.Iterator[str]:

@@ -28,6 +28,7 @@ from ..purge.method import Work
 from ..records.base import to_json
 from ..records.environment import Environment
 from ..records.guard import Refusal
+from ..records.measurement import Condition
 from ..records.plan import PlannedDrive, PlannedPurge, PlannedTest, Validity
 from ..run.criteria import Criterion
 from ..run.folder import NEWS_S, Event, Journal, RunDir, Status
@@ -105,8 +106,9 @@ class DriveContext:
             for record in self.history
         )
         self.taken(time.monotonic(), None)
-        # Of the test that is under way.
+        # Of the test that is under way; remarks on it.
         self.reducer: AttemptReducer | None = None
+        self.told: list[Condition] = []
         self.watchdog = Watchdog(job.stop)
         # What is written of this drive, in its order.
         self.beside = Background("writes of " + self.drive)
@@ -208,6 +210,16 @@ class DriveContext:
         self.kernel_log.note_new()
         if self.job.stop.is_set():
             raise fio.Interrupted()
+
+    def make_settings_again(self, attempt: Attempt, cheap: bool = False) -> None:
+        """Make again what changed since the last test, with the new queue that a purge may give the drive, by a reset,
+        or between two rounds (cheap).
+        """
+        # A queue's attribute waits for the drive's I/O.
+        for name in self.members or [self.name]:
+            again = self.watchdog.call("make settings again", functools.partial(self.job.tuned.reapply, name, cheap))
+            if again:
+                self.note("tuned", settings=[item.to_json() for item in again], **attempt._asdict())
 
     def file(self, attempt: Attempt, step: str) -> str:
         """Return the name of a raw file of a step."""

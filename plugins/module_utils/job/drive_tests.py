@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import typing as t
 
 from ..core.deadline import Hangs, within
@@ -85,8 +84,6 @@ class DriveTests:
         # may be those of any of its drives.
         self.error, self.drive_fault, self.alone = "", False, True
         self._waited_for: purge_step.Begun | None = None
-        # What the purge of the test that is under way left.
-        self._kept: list[Condition] = []
         # Results of every test that stands, those of jobs before too.
         self.finished = [result for result in station.results if result.outcome in criteria.KEPT_OUTCOMES]
         # Those that a job before cut short: their drive's health counts.
@@ -120,7 +117,8 @@ class DriveTests:
         self.alone = not test.array
         identity = self._station.held.identity
         self._station.kernel_log.begin_test(self._station.name, identity.get("transport"), attempt._asdict())
-        self._make_settings_again(attempt)
+        self._station.told = []
+        self._station.make_settings_again(attempt)
         self._drift = self._station.job.tuned.drifted(self._station.name)
         self._look_around(self._station.conditions.begin_test)
         unfit = self._why_not_begun(test)
@@ -163,7 +161,7 @@ class DriveTests:
         self._look_for_drift()
         cache = "" if ended else self._cache_problem(test)
         told = [Condition("settings", TOLD, f"{NOT_TUNED}{item.text}") for item in self._drift if not item.bears]
-        self._station.conditions.found += told + self._self_tests.told() + self._kept
+        self._station.conditions.found += told + self._self_tests.told() + self._station.told
         disturbed = self._untuned() + disturbed + ([cache] if cache else [])
         self._end_test(attempt, reducer, ended, reasons, disturbed)
 
@@ -186,7 +184,7 @@ class DriveTests:
         self._self_tests.settle()
         self._unprepared = failed(test.name) if prepares(test) else self._unprepared
         self._purge(test, attempt)
-        self._make_settings_again(attempt)
+        self._station.make_settings_again(attempt)
         if test.purge.method != "none":
             self._station.bench.settle()
         self._look_around(self._station.conditions.begin_measurement)
@@ -202,8 +200,6 @@ class DriveTests:
                 # Its cells would overwrite what is wrong, for figures that nobody may trust.
                 self._unprepared = not_kept(test.name)
                 return made
-            if test.integrity and test.integrity.reset:
-                self._make_settings_again(attempt)
             own_self_test.perform(self._station, self._self_tests, test, attempt, self._plan_left_s(test))
             self._measure(test, attempt, reducer, lambda: self._causes_since_last(sampler, made, attempt))
         return made
@@ -232,7 +228,7 @@ class DriveTests:
             item for name in station.members or [station.name] for item in station.job.tuned.drifted_since_last(name)
         ]
         if drift and all(item.answers for item in drift):
-            self._make_settings_again(attempt, cheap=True)
+            station.make_settings_again(attempt, cheap=True)
         return found + [
             Cause("settings", DISTURBS if item.bears else TOLD, f"{NOT_TUNED}{item.text}")
             for item in dict.fromkeys(drift)
@@ -278,19 +274,6 @@ class DriveTests:
             io_cpus=lambda: self._station.bench.place.cpus,
             baseline=lambda: self._station.conditions.baseline,
         )
-
-    def _make_settings_again(self, attempt: Attempt, cheap: bool = False) -> None:
-        """Make again what changed since the last test, with the new queue that a purge may give the drive, or between
-        two rounds (cheap).
-        """
-        station = self._station
-        # A queue's attribute waits for the drive's I/O.
-        for name in station.members or [station.name]:
-            again = station.watchdog.call(
-                "make settings again", functools.partial(station.job.tuned.reapply, name, cheap)
-            )
-            if again:
-                station.note("tuned", settings=[item.to_json() for item in again], **attempt._asdict())
 
     def _look_for_drift(self) -> None:
         """Note what is not as it was set, once each, beside what the looks between two rounds found."""
@@ -351,7 +334,6 @@ class DriveTests:
         return purge_work(self._station, purge, attempt)
 
     def _purge(self, test: PlannedTest, attempt: Attempt) -> None:
-        self._kept = []
         if test.purge.method == "none":
             return
         self._station.guard("purge", phase="purge", time_left_s=self._plan_left_s(test))
@@ -368,7 +350,8 @@ class DriveTests:
             message += f"after {record.method}"
             if not may_keep_data(test, record.method):
                 raise PurgeError(f"{message}; try another purge_method")
-            self._kept = [Condition("purge", TOLD, f"{message}: a drive need not erase what it deallocates")]
+            told = f"{message}: a drive need not erase what it deallocates"
+            self._station.told.append(Condition("purge", TOLD, told))
         if self._station.held.filesystem:
             self._station.held.note_filesystem(None)
 

@@ -84,7 +84,7 @@ class ReadBack:
     def __init__(self, station: DriveContext, test: PlannedTest, asked: PlannedIntegrity, attempt: Attempt) -> None:
         self._station, self._test, self._attempt = station, test, attempt
         self._asked = asked
-        self._before = BeforeReadBack(station, asked)
+        self._before = BeforeReadBack(station, asked, attempt)
         identity, run_id = station.held.identity, station.job.run_dir.run_id
         self._drive = numbered(32, *(str(identity.get(name)) for name in _NAMES), station.drive)
         self._names = (run_id, station.drive, *attempt)

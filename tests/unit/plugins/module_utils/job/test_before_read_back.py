@@ -13,6 +13,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job.before_read_back import BeforeReadBack, NotPossible
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job.drive_context import Attempt
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.fio import FioError
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedIntegrity
 
@@ -31,19 +32,20 @@ class Station:
         fake.nvme_says("id-ns", {**names, "flbas": 0, "dps": 0, "fpi": 0, "lbafs": [{"ms": 0, "ds": 9, "rp": 0}]})
         fake.nvme_says("id-ctrl", {"psds": STATES})
         fake.answers["nvme reset"] = (0, "", "")
-        self.state, self.told = 1, []
+        self.state, self.steps, self.told = 1, [], []
         answers = fake.run
         fake.run = lambda argv, *more, **options: self.answer(argv) or answers(argv, *more, **options)
         self.job = types.SimpleNamespace(host=fake)
         self.held = types.SimpleNamespace(path="/dev/nvme0n1")
         self.watchdog = types.SimpleNamespace(call=lambda _what, step, _longer_s: step())
         self.kernel_log = types.SimpleNamespace(by_us=self.by_us)
-        self.guard = lambda step: self.told.append(f"guard {step}")
-        self.look = lambda: self.told.append("look")
+        self.guard = lambda step: self.steps.append(f"guard {step}")
+        self.look = lambda: self.steps.append("look")
+        self.make_settings_again = lambda attempt: self.steps.append(f"settings of {attempt.test}")
 
     def answer(self, argv):
         if argv[1] in ("reset", "set-feature"):
-            self.told.append(" ".join(argv[1:2] + argv[-1:]))
+            self.steps.append(" ".join(argv[1:2] + argv[-1:]))
         if argv[1] == "set-feature":
             self.state = int(argv[-1].rpartition("=")[2])
             self.job.host.answers["nvme set-feature"] = (0, "", "")
@@ -51,14 +53,14 @@ class Station:
 
     @contextlib.contextmanager
     def by_us(self):
-        self.told.append("ours")
+        self.steps.append("ours")
         yield
-        self.told.append("theirs")
+        self.steps.append("theirs")
 
 
 def before(fake, **asked):
     station = Station(fake)
-    return station, BeforeReadBack(station, PlannedIntegrity(1, **asked))
+    return station, BeforeReadBack(station, PlannedIntegrity(1, **asked), Attempt("t", 1))
 
 
 def test_nothing_befalls_a_drive_by_itself(fake):
@@ -67,15 +69,16 @@ def test_nothing_befalls_a_drive_by_itself(fake):
     made.reset()
     with made.resting():
         pass
-    assert station.told == [] and (made.resets, made.power_state) == (0, None)
+    assert station.steps == [] and (made.resets, made.power_state) == (0, None)
 
 
 def test_a_reset_is_guarded_ours_and_looked_after(fake):
     station, made = before(fake, reset=True)
     made.check()
-    assert station.told == []
+    assert station.steps == []
     made.reset()
-    assert station.told == ["guard integrity", "ours", "reset /dev/nvme0", "theirs", "look"] and made.resets == 1
+    assert station.steps == ["guard integrity", "ours", "reset /dev/nvme0", "theirs", "look", "settings of t"]
+    assert made.resets == 1
 
 
 def test_nothing_is_reset_that_the_guard_refuses(fake):
@@ -87,7 +90,19 @@ def test_nothing_is_reset_that_the_guard_refuses(fake):
     station.guard = guard
     with pytest.raises(Refused):
         made.reset()
-    assert station.told == []
+    assert station.steps == []
+
+
+def test_nothing_is_set_on_a_drive_that_is_another_after_its_reset(fake):
+    station, made = before(fake, reset=True)
+
+    def look():
+        raise Refused([])
+
+    station.look = look
+    with pytest.raises(Refused):
+        made.reset()
+    assert station.steps == ["guard integrity", "ours", "reset /dev/nvme0", "theirs"]
 
 
 def test_a_reset_that_fails_is_an_error(fake):
@@ -120,4 +135,20 @@ def test_a_drive_that_has_no_such_state_is_told_apart(fake, told, why):
     fake.answers["nvme id-ctrl"] = (0, json.dumps(told), "")
     with pytest.raises(NotPossible, match=why):
         made.check()
-    assert station.told == []
+    assert station.steps == []
+
+
+@pytest.mark.parametrize(
+    ("ends_in", "told"),
+    [
+        (2, []),
+        (0, ["it was put to rest in power state 2, and did not stay there: it reported power state 0"]),
+    ],
+)
+def test_where_a_drive_was_at_the_end_of_its_rest_is_told_once_where_it_left(fake, ends_in, told):
+    station, made = before(fake, low_power=True)
+    for _rest in range(3):
+        with made.resting():
+            station.state = ends_in
+    assert [(item.level, item.message) for item in station.told] == [("told", text) for text in told]
+    assert station.state == 1

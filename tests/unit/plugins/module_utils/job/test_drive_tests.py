@@ -38,7 +38,7 @@ def station(fake, conditions):
         validity=USUAL,
         sample_interval_s=0,
         write_bytes_per_s=None,
-        tuned=nothing(drifted=lambda _name: [], reapply=lambda _name, _cheap: []),
+        tuned=nothing(drifted=lambda _name: []),
     )
     held = nothing(
         identity={"transport": "nvme", "path": "/dev/nvme0n1", "size_bytes": 1 << 30},
@@ -59,6 +59,7 @@ def station(fake, conditions):
         watchdog=Watchdog(stop),
         guard=lambda _step, **_shown: None,
         look=lambda: None,
+        make_settings_again=lambda _attempt: None,
         show=lambda **_shown: None,
         tick=None,
         note=note,
