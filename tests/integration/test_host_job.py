@@ -96,6 +96,24 @@ def test_what_a_deallocated_drive_keeps_is_told(jobs, loop_drive, monkeypatch):
     assert told == [f"{KEPT}: a drive need not erase what it deallocates"]
 
 
+@pytest.mark.parametrize(
+    ("tests", "outcome"), [(planning.load_plan([QUICK]), "steady"), (planning.step_plan("purge", {}), "error")]
+)
+def test_a_drive_that_promises_zeros_and_keeps_old_data_is_told_so(jobs, loop_drive, monkeypatch, tests, outcome):
+    """As a remark; where a test writes nothing itself, the purge has to do its work all the same."""
+    does_nothing = dataclasses.replace(METHOD, run=lambda _work, _found: Done())
+    monkeypatch.setitem(methods.METHODS, "deallocate", does_nothing)
+    monkeypatch.setattr(methods, "promise", lambda method, _found: "zeros")
+    jobs.run(jobs.plan([loop_drive()], tests))
+    (end,) = jobs.ended()
+    told = "it promises zeros for deallocated blocks, and returned old data in 32 of 32"
+    assert end["outcome"] == outcome
+    if outcome == "steady":
+        assert [item["message"] for item in end["conditions"] if item["cause"] == "purge"] == [told]
+    else:
+        assert end["reasons"] == [f"{KEPT}; {told}; try another purge_method"]
+
+
 def test_a_mount_between_preflight_and_the_job_is_refused(jobs, loop_drive, tmp_path):
     drive = loop_drive()
     plan = jobs.plan([drive], planning.load_plan([QUICK]))

@@ -65,6 +65,26 @@ def test_each_method_purges_under_our_hold_and_is_verified(bench, method):
     print(method, "before", before, "after", bench.digest())
 
 
+@pytest.mark.parametrize(
+    ("dlfeat", "promise", "unlike", "told"),
+    [
+        (0, None, None, []),
+        (1, "zeros", 0, []),
+        # A loop device reads as zeros.
+        (2, "ones", 32, ["it promises ones for deallocated blocks, and returned something else in 32 of 32"]),
+    ],
+)
+def test_deallocated_blocks_are_held_to_what_the_drive_promises(bench, dlfeat, promise, unlike, told):
+    """Told, and no reason against the drive: a host's deallocation is a hint."""
+    bench.facts["namespaces"]["1"]["dlfeat"] = dlfeat
+    bench.set()
+    assert bench.run("deallocate")["outcome"] == "complete"
+    (record,), (end,) = bench.journal("purge"), bench.ended()
+    verification = record["verification"]
+    assert (verification.get("promise"), verification.get("unlike"), record["verified"]) == (promise, unlike, True)
+    assert [item["message"] for item in end["conditions"] if item["cause"] == "purge"] == told
+
+
 def test_auto_takes_the_strongest(bench):
     bench.run("auto")
     (record,) = bench.journal("purge")

@@ -344,14 +344,14 @@ class DriveTests:
         self._station.note("purge", **base.to_json(record), **attempt._asdict())
         if record.verification.unreadable:
             self._look_around(self._station.conditions.after_refused_reads)
+        checked, broken = record.verification, purge_step.broken_promise(record.verification)
         if not record.verified:
-            checked = record.verification
             message = f"{checked.survived} of {checked.sentinels} blocks written before the purge can still be read "
             message += f"after {record.method}"
             if not may_keep_data(test, record.method):
-                raise PurgeError(f"{message}; try another purge_method")
-            told = f"{message}: a drive need not erase what it deallocates"
-            self._station.told.append(Condition("purge", TOLD, told))
+                raise PurgeError(f"{'; '.join(filter(None, [message, broken]))}; try another purge_method")
+            broken = broken or f"{message}: a drive need not erase what it deallocates"
+        self._station.told += [Condition("purge", TOLD, broken)] if broken else []
         if self._station.held.filesystem:
             self._station.held.note_filesystem(None)
 

@@ -17,7 +17,7 @@ from ..core.host import Host
 from ..records import base
 from ..records.identity import Identity
 from ..records.plan import PlannedPurge
-from ..records.purge import Capabilities, Found, NotQueried, OfferedPurge
+from ..records.purge import Capabilities, DeallocatedRead, Found, NotQueried, OfferedPurge
 from . import ata, generic, iomemory_format, micron, nvme, scsi
 from .method import Method, PurgeError
 
@@ -60,6 +60,14 @@ def reported(capabilities: t.Mapping[str, base.Json]) -> Found:
             except base.WrongShape as error:
                 found[name] = NotQueried(f"the host's report is not understood: {error.within(name)}")
     return found
+
+
+def promise(method: str, found: Found) -> DeallocatedRead | None:
+    """Return what the drive says that its blocks read as after a purge by this method; None: it does not deallocate, or
+    the drive promises nothing.
+    """
+    told = [getattr(each, "deallocated_read", None) for each in found.values() if METHODS[method].is_hint]
+    return next((each for each in told if each), None)
 
 
 def capabilities_of(method: str, capabilities: base.Json) -> Capabilities:

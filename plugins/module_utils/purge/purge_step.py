@@ -19,7 +19,7 @@ from ..core.progress import DONE, IDLE, RUNNING, Progress, Unreadable
 from ..records import base
 from ..records.base import Time
 from ..records.events import PurgeStarted
-from ..records.purge import NotQueried, PurgeEnd, PurgeStart, Verification
+from ..records.purge import DeallocatedRead, NotQueried, PurgeEnd, PurgeStart, Verification
 from . import methods
 from .begun import History, last_started
 from .method import PTS, Done, PurgeError, Work, stuck_s
@@ -64,7 +64,7 @@ def perform(work: Work) -> PurgeEnd:
     work.held.unsettled = False
     seconds = work.clock() - began
     work.bounded("guard after purge", work.held.check)
-    return _end(start, done, seconds, verify(work, sentinels))
+    return _end(start, done, seconds, verify(work, sentinels, methods.promise(offer.method, found)))
 
 
 def _sampled(method: str) -> int:
@@ -88,13 +88,26 @@ def _end(start: PurgeStart, done: Done, seconds: float, checked: Verification, r
     )
 
 
-def verify(work: Work, sentinels: Sentinels) -> Verification:
-    """Look for the sentinels after a purge. Raises PurgeError for a drive that answers nothing any more."""
+def verify(work: Work, sentinels: Sentinels, promise: DeallocatedRead | None = None) -> Verification:
+    """Look for the sentinels after a purge. promise: what they are to read as. Raises PurgeError for a drive that
+    answers nothing any more.
+    """
     block_bytes = work.lba_size_bytes
-    count = work.bounded("look for sentinels", lambda: sentinels.count(work.handle, block_bytes))
+    count = work.bounded("look for sentinels", lambda: sentinels.count(work.handle, block_bytes, promise))
     if count.unreadable == len(sentinels):
         work.bounded("write a block", lambda: check_alive(work.handle, block_bytes))
-    return Verification(len(sentinels), count.survived, count.unreadable)
+    return Verification(
+        len(sentinels), count.survived, count.unreadable, promise, None if promise is None else count.unlike
+    )
+
+
+def broken_promise(checked: Verification) -> str:
+    """Return what a drive said of deallocated blocks and did not keep; "": nothing."""
+    if checked.promise is None or not checked.unlike:
+        return ""
+    counts = {"old data": checked.survived, "something else": checked.unlike - checked.survived}
+    found = " and ".join(f"{what} in {count} of {checked.sentinels}" for what, count in counts.items() if count)
+    return f"it promises {checked.promise} for deallocated blocks, and returned {found}"
 
 
 def unfinished(history: History) -> Begun | None:

@@ -12,6 +12,7 @@ import random
 import typing as t
 
 from ..records import purge
+from ..records.purge import DeallocatedRead
 from .method import PurgeError
 
 SENTINELS = 32
@@ -19,11 +20,18 @@ SENTINELS = 32
 SENTINELS_OF_PROMISE = 300
 
 
+# What a deallocated block holds, by what the drive promises of it.
+PROMISED: dict[DeallocatedRead, int] = {"zeros": 0x00, "ones": 0xFF}
+
+
 class Count(t.NamedTuple):
-    """What became of the sentinels: how many can still be read, and at how many the drive gave an error."""
+    """What became of the sentinels: how many can still be read, at how many the drive gave an error, and how many hold
+    something else than it promised.
+    """
 
     survived: int
     unreadable: int
+    unlike: int = 0
 
 
 def sentinel_offsets(size_bytes: int, block_bytes: int, seed: str, count: int = SENTINELS) -> list[int]:
@@ -78,21 +86,24 @@ class Sentinels:
         if self.count(handle, self._block_bytes).survived != len(self):
             raise PurgeError("the drive did not keep the sentinels written before the purge: it cannot be verified")
 
-    def count(self, handle: int, block_bytes: int) -> Count:
-        """Look for each. block_bytes: the drive's logical block now, which a purge may have changed.
+    def count(self, handle: int, block_bytes: int, promise: DeallocatedRead | None = None) -> Count:
+        """Look for each. block_bytes: the drive's logical block now, which a purge may have changed. promise: what the
+        drive says that they read as.
 
         A read that fails is not a sentinel that survived: drives may refuse blocks after a crypto erase until they are
         written.
         """
-        survived = unreadable = 0
+        survived = unreadable = unlike = 0
         for offset, data in self._expected.items():
             start = offset // block_bytes * block_bytes
             length = -(-(offset + len(data) - start) // block_bytes) * block_bytes
             try:
-                survived += data in _read(handle, start, length)
+                seen = _read(handle, start, length)
+                survived += data in seen
+                unlike += promise is not None and seen.strip(bytes([PROMISED[promise]])) != b""
             except OSError:
                 unreadable += 1
-        return Count(survived, unreadable)
+        return Count(survived, unreadable, unlike)
 
 
 def check_alive(handle: int, block_bytes: int) -> None:

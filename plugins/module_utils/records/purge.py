@@ -205,11 +205,15 @@ class PurgeStart:
 
 @dataclass(frozen=True)
 class Verification:
-    """How many sentinels survived a purge."""
+    """How many sentinels survived a purge. promise: what the drive says that a deallocated block reads as; unlike: how
+    many read as something else, those that survived among them.
+    """
 
     sentinels: Count
     survived: Count
     unreadable: OrMissing[Count] = None
+    promise: OrMissing[DeallocatedRead] = None
+    unlike: OrMissing[Count] = None
 
 
 @dataclass(frozen=True)

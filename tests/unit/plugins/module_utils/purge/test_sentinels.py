@@ -65,12 +65,28 @@ def drive(tmp_path):
 def test_a_purge_that_leaves_a_block_is_noticed_in_either_block_size(drive, block_now):
     sentinels = Sentinels(SIZE, BLOCK)
     sentinels.plant(drive)
-    assert sentinels.count(drive, block_now) == (len(sentinels), 0) and len(sentinels) == SENTINELS
+    assert sentinels.count(drive, block_now) == (len(sentinels), 0, 0) and len(sentinels) == SENTINELS
     last = os.pread(drive, BLOCK, SIZE - BLOCK)
     os.pwrite(drive, bytes(SIZE), 0)
-    assert sentinels.count(drive, block_now) == (0, 0)
+    assert sentinels.count(drive, block_now) == (0, 0, 0)
     os.pwrite(drive, last, SIZE - BLOCK)
-    assert sentinels.count(drive, block_now) == (1, 0)
+    assert sentinels.count(drive, block_now) == (1, 0, 0)
+
+
+@pytest.mark.parametrize("block_now", [512, 4096])
+@pytest.mark.parametrize(("promise", "holds"), [("zeros", b"\0"), ("ones", b"\xff")])
+def test_a_block_that_holds_something_else_than_was_promised_is_counted(drive, promise, holds, block_now):
+    """Old data, or a byte that is neither."""
+    sentinels = Sentinels(SIZE, BLOCK, "5")  # of which no two lie within 4 KiB
+    sentinels.plant(drive)
+    assert sentinels.count(drive, block_now, promise) == (SENTINELS, 0, SENTINELS)
+    last = os.pread(drive, BLOCK, SIZE - BLOCK)
+    os.pwrite(drive, holds * SIZE, 0)
+    assert sentinels.count(drive, block_now, promise) == (0, 0, 0)
+    os.pwrite(drive, b"x", 100)
+    assert sentinels.count(drive, block_now, promise) == (0, 0, 1)
+    os.pwrite(drive, last, SIZE - BLOCK)
+    assert sentinels.count(drive, block_now, promise) == (1, 0, 2)
 
 
 def test_the_seed_finds_the_sentinels_of_a_job_that_died(drive):
