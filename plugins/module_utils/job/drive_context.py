@@ -178,19 +178,21 @@ class DriveContext:
         most_s = self.job.time_budget_s
         return self._taken_s + most_s if most_s else None
 
-    def is_budget_spent(self) -> bool:
-        """Return whether the time or the bytes that the run may take of the drive are used up."""
+    def is_budget_spent(self, written_bytes: int = 0) -> bool:
+        """Return whether the time or the bytes that the run may take of the drive are used up. written_bytes: by the
+        test under way, where the kernel does not count.
+        """
         ends_s, most_bytes = self.time_budget_ends_s, self.plan.wear_budget_bytes
         if ends_s is not None and time.monotonic() >= ends_s:
             return True
-        return bool(most_bytes) and self._written_bytes() >= (most_bytes or 0)
+        return bool(most_bytes) and self._written_bytes(written_bytes) >= (most_bytes or 0)
 
-    def _written_bytes(self) -> int:
+    def _written_bytes(self, written_bytes: int) -> int:
         """Return what the run wrote to it, by the kernel's count; where that lacks, and of jobs before, by its cells'
-        alone.
+        and passes' alone.
         """
         now, before = self.held.bytes_written(), self._written_before
-        under_way = self.reducer.written_bytes if self.reducer else 0
+        under_way = max(written_bytes, self.reducer.written_bytes if self.reducer else 0)
         return sum(result.written_bytes for result in self.results) + (
             under_way if now is None or before is None else now - before
         )

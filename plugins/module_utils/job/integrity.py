@@ -101,7 +101,7 @@ class ReadBack:
         self.complete = True
         self._by_pass: list[PassEnd] = []
         self._began_s = time.monotonic()
-        # Between passes, by the kernel's count.
+        # Between passes, by the kernel's count, or where there is none by fio's.
         self._heat_bytes = 0
         self._kernel_before = station.held.bytes_written()
         self._memory_before = memory_errors.read(station.job.host)
@@ -116,7 +116,10 @@ class ReadBack:
         if not self.complete or (self._counts and asked.stop_at_first):
             return False
         is_further = number <= MOST_PASSES and self.elapsed_s() < asked.duration_s
-        return number <= asked.passes or (is_further and not self._station.is_budget_spent())
+        return number <= asked.passes or (is_further and not self._station.is_budget_spent(self._written_bytes()))
+
+    def _written_bytes(self) -> int:
+        return self._done[True].bytes + self._heat_bytes
 
     def heat(self, number: int, time_left_s: float | None) -> None:
         """Have the drive read and write at random before a pass other than the first, as long as the test asks for."""
@@ -127,9 +130,10 @@ class ReadBack:
         station.guard("integrity", phase="integrity", **shown)
         before = station.held.bytes_written()
         name = station.file(self._attempt, f"{number:04d}-heat")
-        station.bench.cell(name, cell, self._size_bytes, station.seed(self._attempt, number, "heat"))
-        after = station.held.bytes_written()
-        self._heat_bytes += 0 if before is None or after is None else after - before
+        ran = station.bench.cell(name, cell, self._size_bytes, station.seed(self._attempt, number, "heat"))
+        after, told = station.held.bytes_written(), ran.details.write
+        by_fio = told.bytes if told else 0
+        self._heat_bytes += by_fio if before is None or after is None else after - before
 
     def one_pass(self, number: int) -> None:
         """Write all of it, and read it back after what is to befall the drive before; odd passes in sequence, even ones
@@ -181,7 +185,7 @@ class ReadBack:
         to read.
         """
         station, before, after = self._station, self._kernel_before, self._station.held.bytes_written()
-        ours = self._done[True].bytes + self._heat_bytes
+        ours = self._written_bytes()
         others = None if before is None or after is None else max(0, after - before - ours)
         found = self._details(others, complete)
         # The ledger first, as at the end of a test.

@@ -51,7 +51,7 @@ class Station:
             keep_as_evidence=lambda reason: setattr(self.held, "evidence", reason),
         )
         self.time_budget_ends_s = None
-        self.settled, self.heated, self.heat_bytes, self.spent = [], [], 0, False
+        self.settled, self.heated, self.heat_bytes, self.spent, self.most_bytes = [], [], 0, False, None
         self.bench = types.SimpleNamespace(
             settle=lambda: self.settled.append(1),
             cell=self.heat,
@@ -78,9 +78,10 @@ class Station:
         self.heated.append((name, cell.runtime_s, size_bytes))
         self.heat_bytes += 4 * BLOCK
         os.pwrite(self.handle, seed.to_bytes(8, "little") * (BLOCK // 2), 0)
+        return types.SimpleNamespace(details=types.SimpleNamespace(write=types.SimpleNamespace(bytes=4 * BLOCK)))
 
-    def is_budget_spent(self):
-        return self.spent
+    def is_budget_spent(self, written_bytes):
+        return self.spent or (self.most_bytes is not None and written_bytes >= self.most_bytes)
 
     def seed(self, _attempt, *more):
         return hash(more) & 0xFFFF
@@ -520,6 +521,14 @@ def test_no_pass_begins_once_a_budget_is_spent_but_those_that_are_asked_for(cloc
     clocked.spent = True
     run(clocked, burn_in(1000, passes=2))
     assert found(clocked).passes == 2
+
+
+@pytest.mark.parametrize("station", [{}, {"others": None}], indirect=True)
+def test_what_it_wrote_counts_towards_the_budget_with_its_heat(clocked):
+    """Also where the kernel does not count."""
+    clocked.most_bytes = 3 * SIZE + 8 * BLOCK
+    run(clocked, burn_in(1000))
+    assert found(clocked).passes == 3 and len(clocked.heated) == 2
 
 
 @pytest.mark.parametrize(("stop", "passes"), [(True, [0, 1]), (False, [0, 1, 0])])
