@@ -7,7 +7,10 @@ drives, through the host job, the gate and the judge.
 Each cell of the table in docs/integrity.md is played on a drive of its own. Exits with 1 where one comes out otherwise,
 or where an honest drive fails or ends with an error. Run as root from the repository's root:
 
-    .venv/bin/python tests/bench/lying_drives.py [--lies flip drop] [--tests one two] [--honest 200]
+    .venv/bin/python tests/bench/lying_drives.py [--lies flip drop] [--tests one two] [--honest 200] [--share 1/8]
+
+`--lies --share 1/8` plays no lie and every eighth of the honest drives, from the first on: eight such runs, which may go
+on side by side, play the drives of one.
 """
 
 from __future__ import annotations
@@ -74,11 +77,19 @@ def play(folder, number, test, size_bytes=SIZE, **more):
     return campaigns.campaign(folder, number, [TESTS[test]], {**FAST, "size_bytes": size_bytes, **more})[0]
 
 
+def honest(count, tests, share):
+    """The tests of a share of so many honest drives, each with its drive's size in bytes."""
+    sizes, (first, step) = random.Random(1), map(int, share.split("/"))
+    drives = [(tests[number % len(tests)], 4096 * sizes.randint(500, 1500)) for number in range(count)]
+    return drives[first - 1 :: step]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--lies", nargs="*", choices=simulated_lies.KINDS, default=list(simulated_lies.KINDS))
     parser.add_argument("--tests", nargs="*", choices=TESTS, default=list(TESTS))
     parser.add_argument("--honest", type=int, default=200)
+    parser.add_argument("--share", default="1/1")
     options = parser.parse_args()
     expected, missed, alarms, number = told(), 0, 0, 0
     assert expected.keys() == simulated_lies.KINDS.keys(), f"{PAGE} has {sorted(expected)}"
@@ -94,15 +105,14 @@ def main():
                     missed += 1
                     print(f"{lie}, {test}: {row[-1]}, not {expected[lie][test]}: {judged['reasons']}")
             print(f"| {lie} | {' | '.join(row)} |")
-        sizes = random.Random(1)
-        for run in range(options.honest):
-            test = options.tests[run % len(options.tests)]
+        drives = honest(options.honest, options.tests, options.share)
+        for test, size_bytes in drives:
             number += 1
-            judged = play(folder, number, test, 4096 * sizes.randint(500, 1500))
+            judged = play(folder, number, test, size_bytes)
             if judged["verdict"] in ("fail", "error"):
                 alarms += 1
                 print(f"honest, {test}: {judged['verdict']}: {judged['reasons']}")
-    print(f"{options.honest} honest runs, {alarms} false alarms; {missed} cells of the table are other than told")
+    print(f"{len(drives)} honest runs, {alarms} false alarms; {missed} cells of the table are other than told")
     return 1 if missed or alarms else 0
 
 

@@ -41,7 +41,9 @@ BENCHES = {
     "harness": Bench("--pairs 1 --cells 2 --seconds 1 --busy", r"median ratio [\d.]+ \(limit .*"),
     "journal": Bench("--mib 1 cell torn", r"torn +1 .*  left out, as it cannot be trusted: .*"),
     "look": Bench("--looks 1 --seconds 0.05", r"\| 4 GiB \| 1 GiB \| [01] of 1 \| .*"),
-    "lying_drives": Bench("--lies vanish --tests one --honest 1", r"1 honest runs, 0 false alarms; 0 cells of .*"),
+    "lying_drives": Bench(
+        "--lies vanish --tests one --honest 3 --share 2/3", r"1 honest runs, 0 false alarms; 0 cells of .*"
+    ),
     "nights": Bench("--nights 1 --hosts 2 --drives 6", r"all: \d+ of \d+ tests of healthy drives count .*"),
     "pictures": Bench("--folder FOLDER", r"FOLDER/report-fleet\.png"),
     "read_back_cost": Bench("--passes 1 --mib 16 --busy", r"\| reading back \| [\d.]+ CPU-s \| .* s \|"),
