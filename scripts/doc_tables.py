@@ -53,6 +53,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.records.purge import 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import tuned_host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import active_settings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs, json_schema, units
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import write_rates
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import summary_record
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import run_record
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import frames
@@ -403,6 +404,15 @@ def health_criteria_yaml() -> str:
     return "\n".join(["```yaml", "ssd_health_criteria:", *(f"  - {{{item}}}" for item in items), "```"])
 
 
+def write_rates_table() -> Rows:
+    """Return what drives of each transport are taken to write."""
+    rows: Rows = [("transport", "share of its link, for times", "link where it is unknown: for times, for wear")]
+    return rows + [
+        (f"`{name}`", f"{100 * kind.share:g} %", f"{kind.least_mb_s:,.0f}, {kind.most_mb_s:,.0f} MB/s")
+        for name, kind in write_rates.KINDS.items()
+    ]
+
+
 TABLES: dict[str, t.Callable[..., Rows | str]] = {
     "checks": checks_table,
     "refusals": refusals_table,
@@ -423,6 +433,7 @@ TABLES: dict[str, t.Callable[..., Rows | str]] = {
     "causes": causes_table,
     "interruptions": interruptions_table,
     "validity_limits": validity_limits_table,
+    "write_rates": write_rates_table,
 }
 
 

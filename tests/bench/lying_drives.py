@@ -9,8 +9,8 @@ or where an honest drive fails or ends with an error. Run as root from the repos
 
     .venv/bin/python tests/bench/lying_drives.py [--lies flip drop] [--tests one two] [--honest 200] [--share 1/8]
 
-`--lies --share 1/8` plays no lie and every eighth of the honest drives, from the first on: eight such runs, which may go
-on side by side, play the drives of one.
+`--lies --share 1/8` plays no lie and every eighth of the honest drives, from the first on: eight such runs, which may
+go on side by side, play the drives of one.
 """
 
 from __future__ import annotations

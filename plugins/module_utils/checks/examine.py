@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ..core.host import Host
-from ..machine import facts
+from ..machine import facts, links
 from ..purge import drive_facts
 from ..run import engines, run_info
 from ..run.states import LIVE_STATES
@@ -49,10 +49,19 @@ def module_result(host: Host, requested: t.Mapping[str, t.Any], validate: Valida
     # Not while a run is working: it has tried its engine, and another fio would show in what it measures.
     quiet: Values = {"fio_engines": []} if any(run["state"] in LIVE_STATES for run in result.get("runs", [])) else {}
     add("host_info", facts.OPTIONS, lambda values: facts.module_result(host, values), **quiet)
-    add("drive_facts", drive_facts.OPTIONS, lambda values: drive_facts.module_result(host, values))
+    add("drive_facts", drive_facts.OPTIONS, lambda values: _with_links(host, drive_facts.module_result(host, values)))
     # Not while a run is working: reading its drives would show in what it measures.
     if not any(run["state"] in LIVE_STATES for run in result.get("runs", [])):
         readable = [str(entry["drive"]) for entry in result.get("drives", []) if entry["eligible"]]
         checks = host_checks.OPTIONS
         add("host_checks", checks, lambda values: host_checks.module_result(host, values), readable=readable)
     return result
+
+
+def _with_links(host: Host, found: Values) -> Values:
+    """Return what drive_facts found, with what the link of each drive carries."""
+    for entry in found["drives"]:
+        identity = entry.get("identity") or {}
+        name = identity.get("kernel_name")
+        entry["link_mb_s"] = links.carries_mb_s(host, name, identity.get("transport")) if name else None
+    return found

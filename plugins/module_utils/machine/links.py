@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""SATA and SAS links as sysfs shows them: their rate and how they save power. A read costs the drive nothing. None is
-unknown.
+"""Links of drives as sysfs shows them: their rate, and how those of SATA and SAS save power. A read costs the drive
+nothing. None is unknown.
 
 Sources: kernel, Documentation/ABI/testing/sysfs-ata (ata_link/*/sata_spd), sysfs-class-sas_phy (negotiated_linkrate,
   maximum_linkrate_hw), sysfs-block-device, sysfs-class-scsi_host (ahci_host_caps); AHCI 1.3.1, section 3.1.1 (CAP.ISS).
@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 
 from ..core.host import Host
+from . import pcie
 
 # Of a device's path: ata1, and the drive's channel there; the port nearest to the drive, also behind expanders; its
 # host adapter.
@@ -22,6 +23,20 @@ _SCSI_HOST = re.compile(r"/(host[0-9]+)/")
 # Interface speed support of an AHCI controller, the bits 23:20 of its capabilities.
 _AHCI_GBIT_S = {1: 1.5, 2: 3.0, 3: 6.0}
 _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?) (?:Gbps|Gbit)")
+# Usable MB/s for each Gbit/s, after the line code 8b/10b.
+_MB_S_PER_GBIT_S = 100
+
+
+def carries_mb_s(host: Host, name: str, transport: str | None) -> float | None:
+    """Return what the link of a drive carries one way, as it was negotiated."""
+    if transport in ("sata", "sas"):
+        gbit_s = rate_gbit_s(host, name)
+        return None if gbit_s is None else gbit_s * _MB_S_PER_GBIT_S
+    address = pcie.address_of(host, name) if transport in ("nvme", "pcie") else None
+    if address is None:
+        return None
+    link = pcie.live(host, address)
+    return pcie.bandwidth_mb_s(link.speed_gts, link.width)
 
 
 def rate_gbit_s(host: Host, name: str) -> float | None:

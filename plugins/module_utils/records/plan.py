@@ -199,6 +199,10 @@ class PlannedTest:
     self_test: OrMissing[t.Literal["short", "extended"]] = None
 
 
+# What drives are taken to write in sequence of which nobody knows better.
+OTHER_WRITE_BYTES_PER_S = 500.0 * (1 << 20)
+
+
 @dataclass(frozen=True)
 class PlannedDrive:
     """A drive and its tests, in order."""
@@ -213,6 +217,9 @@ class PlannedDrive:
     tests: t.List[PlannedTest]
     # ssd_wear_budget: no disturbed round is measured again once as much is written.
     wear_budget_bytes: t.Optional[Positive] = None
+    # What it is taken to write in sequence, for estimates of time, and at most, for bounds of wear.
+    assumed_write_bytes_per_s: NotZero = OTHER_WRITE_BYTES_PER_S
+    most_write_bytes_per_s: NotZero = OTHER_WRITE_BYTES_PER_S
 
 
 @dataclass(frozen=True)

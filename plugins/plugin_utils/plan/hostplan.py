@@ -14,8 +14,16 @@ from ...module_utils.purge.method import PurgeError
 from ...module_utils.records.plan import Plan, PlannedPurge, PlannedTest, Tune
 from ..common import argument_specs
 from ..common import schema as schemas
-from ..common import values as numbers
-from . import criteria_files, health_criteria, parallel_drives, purge_values, time_estimates, tuning, tuning_values
+from . import (
+    criteria_files,
+    health_criteria,
+    parallel_drives,
+    purge_values,
+    time_estimates,
+    tuning,
+    tuning_values,
+    write_rates,
+)
 from . import render_plan as planning
 from .testfiles import Test
 
@@ -125,9 +133,9 @@ def _within(
         return _purge_share(test.purge, seen[place])
 
     identities = [drive["identity"] for drive in seen]
-    kept, rest = time_estimates.within(
-        timed, identities, most_s - reads_s(variables, seen), _assumed_rate(variables), share
-    )
+    asked_mib_s = variables["ssd_assumed_write_mib_s"]
+    rates = [write_rates.of_drive(asked_mib_s, drive["identity"], drive.get("link_mb_s")).assumed for drive in seen]
+    kept, rest = time_estimates.within(timed, identities, most_s - reads_s(variables, seen), rates, share)
     return [test for test in asked if test["name"] in kept], rest
 
 
@@ -163,11 +171,6 @@ def _purge_share(purge: PlannedPurge, drive: t.Mapping[str, t.Any]) -> float | N
     return None
 
 
-def _assumed_rate(variables: t.Mapping[str, t.Any]) -> float:
-    """Bytes a second that bounds of time go by until a drive's own rate is known."""
-    return max(float(numbers.number(variables["ssd_assumed_write_mib_s"]) or 0), 0.001) * time_estimates.MIB
-
-
 def build(
     variables: t.Mapping[str, t.Any],
     tests: t.Sequence[Test],
@@ -197,4 +200,5 @@ def build(
         variables=values,
         tune=tune_spec(values, keep=values["ssd_step"] == "tune"),
     )
-    return dataclasses.replace(plan, assumed_write_bytes_per_s=_assumed_rate(values))
+    slowest = min((drive.assumed_write_bytes_per_s for drive in plan.drives), default=None)
+    return dataclasses.replace(plan, assumed_write_bytes_per_s=slowest)

@@ -26,7 +26,7 @@ from ...module_utils.records.plan import (
 from ..common import argument_specs
 from ..common import schema as schemas
 from ..common.values import integer
-from . import arrays, parallel_drives, purge_values
+from . import arrays, parallel_drives, purge_values, write_rates
 from . import cells as celling
 from .jobs import POLLED, fill_jobs, refilling, sections_of, with_job, with_trial
 from .testfiles import PlanError, Test, load_plan
@@ -55,9 +55,11 @@ def render(
 ) -> Plan:
     """Return the plan of one host (docs/internals.md).
 
-    tests: of load_plan or step_plan. run: {id, name}. drives: as drive_facts returns them (selector, identity).
-    variables: the host's, of which workload_ioengine, purge_method, ssd_parallel_drives and ssd_sample_interval_s count
-      here. left_out: drives that take no part; an array of all of them can't be made, which the host says.
+    tests: of load_plan or step_plan. run: {id, name}. drives: as drive_facts returns them (selector, identity), with
+      link_mb_s where it is known.
+    variables: the host's, of which workload_ioengine, purge_method, ssd_assumed_write_mib_s, ssd_parallel_drives and
+      ssd_sample_interval_s count here.
+    left_out: drives that take no part; an array of all of them can't be made, which the host says.
     Raises PlanError with every drive that can't do a test, naming host, drive and cell.
     """
     settings = {**_defaults(), **variables}
@@ -154,12 +156,15 @@ def _for_drive(
     problems += [
         f"{where}: test {test['name']}: {line}" for test, (_done, wrong) in zip(tests, fitted) for line in wrong
     ]
+    rates = write_rates.of_drive(settings.get("ssd_assumed_write_mib_s"), identity, drive.get("link_mb_s"))
     rendered = PlannedDrive(
         drive=entry.label,
         selector=entry.given,
         expected=schemas.plain(identity),
         vendor=_vendor(identity, settings),
         tests=[done for done, _wrong in fitted],
+        assumed_write_bytes_per_s=rates.assumed,
+        most_write_bytes_per_s=rates.most,
     )
     return rendered, problems
 

@@ -16,7 +16,6 @@ from ...module_utils.records import base
 from ...module_utils.records.plan import PlannedTest, SteadyStateRule
 from . import cells as celling
 
-MIB = 1 << 20
 # A purge by command is fast next to writing the drive in full; nobody knows how fast before it was done once.
 SHARE_OF_FILL = 0.1
 BUDGET = re.compile(r"\s*([0-9]{1,6}(?:\.[0-9]{1,3})?)\s*(min|h|d)\s*")
@@ -136,11 +135,12 @@ def within(
     tests: t.Sequence[PlannedTest],
     identities: t.Sequence[Mapping],
     most_s: float,
-    bytes_per_s: float,
+    rates: t.Sequence[float],
     share: t.Callable[[PlannedTest, int], float | None] = lambda test, place: None,
 ) -> tuple[list[str], dict[str, float]]:
     """Return the tests of a plan that fit into a time for each drive: (names of those that do, {name of one left out:
-    its longest time}). share: purge_share of the method that a test gets on the drive of that place, where it is known.
+    its longest time}). rates: what each drive is taken to write, in bytes/s. share: purge_share of the method that a
+    test gets on the drive of that place, where it is known.
 
     The order of importance is that of the plan: a test is taken if at its longest, on the drive that takes longest, it
     fits into what those before it leave. One that neither purges nor fills goes on from the state that the test before
@@ -154,7 +154,8 @@ def within(
         prepares = test.purge.method != "none" or test.precondition or test.integrity or test.self_test
         follows = bool(kept or left_out) and not prepares
         lengths_s = [
-            span_s(test, identity, bytes_per_s, share(test, place))[1] for place, identity in enumerate(identities)
+            span_s(test, identity, rate, share(test, place))[1]
+            for place, (identity, rate) in enumerate(zip(identities, rates))
         ]
         longest_s = max(lengths_s, default=0.0)
         is_taken = (before_is_there or not follows) and used_s + longest_s <= most_s

@@ -480,5 +480,5 @@ def _worn(view: HostAnswer, plan: Plan | None, run: Run | None, chosen: purge_ch
         return []
     twice = remeasurement_checks.is_requested([view]) and remeasurement_checks.relative(run_json.criteria([view]))
     asked = schemas.plain(view.asked)
-    rate, used = run_json.assumed_rate(view.asked), wear.used_of(view.wear)
-    return wear.findings(view.name, plan, asked, rate, chosen, times_written=1 + twice, used=used)
+    used = wear.used_of(view.wear)
+    return wear.findings(view.name, plan, asked, chosen, times_written=1 + twice, used=used)

@@ -66,28 +66,21 @@ class DriveEstimate:
     tests: list[TestEstimate]
 
 
-def estimate(plan: Plan, write_mib_s: float, chosen: purge_choice.Chosen | None = None) -> list[DriveEstimate]:
-    """Return how long each drive of a plan takes.
-
-    write_mib_s: the assumed sequential write rate (ssd_assumed_write_mib_s), by which a limit in bytes alone is turned
-    into time. chosen: the purges, where they are known.
+def estimate(plan: Plan, chosen: purge_choice.Chosen | None = None) -> list[DriveEstimate]:
+    """Return how long each drive of a plan takes, if it writes as it is taken to: a limit in bytes is turned into time
+    by that. chosen: the purges, where they are known.
     """
     estimates = []
     for drive in plan.drives:
         offers = [(chosen or {}).get((drive.drive, test.name)) for test in drive.tests]
-        tests = [
-            _estimate_test(test, drive, write_mib_s * time_estimates.MIB, offer)
-            for test, offer in zip(drive.tests, offers)
-        ]
+        tests = [_estimate_test(test, drive, offer) for test, offer in zip(drive.tests, offers)]
         min_s, max_s = round(sum(test.min_s for test in tests), 1), round(sum(test.max_s for test in tests), 1)
         estimates.append(DriveEstimate(drive.drive, min_s, max_s, tests))
     return estimates
 
 
-def _estimate_test(
-    test: PlannedTest, drive: PlannedDrive, bytes_per_s: float, offer: OfferedPurge | None
-) -> TestEstimate:
-    share = purge_choice.share_of_fill(test, offer)
+def _estimate_test(test: PlannedTest, drive: PlannedDrive, offer: OfferedPurge | None) -> TestEstimate:
+    share, bytes_per_s = purge_choice.share_of_fill(test, offer), drive.assumed_write_bytes_per_s
     shortest, longest = time_estimates.span_s(test, drive.expected, bytes_per_s, share)
     read_back = time_estimates.read_back_bytes(test, drive.expected, bytes_per_s)
     return TestEstimate(test.name, round(shortest, 1), round(longest, 1), read_back, round(read_back / bytes_per_s, 1))
@@ -100,7 +93,6 @@ REFUSED = "nothing, as it is refused"
 def describe(
     plan: Plan,
     paths: t.Mapping[str, str],
-    write_mib_s: float,
     criteria: t.Sequence[Criterion] | None = None,
     chosen: purge_choice.Chosen | None = None,
     looks: t.Mapping[str, Look] | None = None,
@@ -117,9 +109,8 @@ def describe(
     known = known or {}
     lines = [f"{plan.host}: {len(plan.drives)} drive{'s' * (len(plan.drives) != 1)}, {_at_once(plan)}"]
     reads_s = parallel_drives.span_s(plan.together, len(plan.drives))
-    budget = f", if it writes at most {_rate(write_mib_s * time_estimates.MIB)}"
     blocks, spans = [], []
-    for drive, took in zip(plan.drives, estimate(plan, write_mib_s, chosen)):
+    for drive, took in zip(plan.drives, estimate(plan, chosen)):
         looked_at, worn = (looks or {}).get(drive.drive), (wear or {}).get(drive.drive)
         whole_s = _whole_s(drive, took, known)
         spans.append(whole_s)
@@ -130,11 +121,11 @@ def describe(
         details += [f"    {line}" for line in arrays.members_text(plan, drive.drive)]
         if criteria is not None:
             details += [f"    {line}" for line in criteria_checks.applying(criteria, drive) or ["no criterion applies"]]
-        details += [f"    {line}" for line in _repeats_lines(plan, drive, write_mib_s, chosen)]
-        details.append(f"    in all {_in_all(drive, whole_s, took, write_mib_s, known, reads_s)}{included}")
+        details += [f"    {line}" for line in _repeats_lines(plan, drive, chosen)]
+        details.append(f"    in all {_in_all(drive, whole_s, took, known, reads_s)}{included}")
         where = paths.get(drive.drive, REFUSED)
         own = [f"    {scan_offsets.scan_text(looked_at, units.data_size)}"] if looked_at else []
-        own += [f"    {worn}{budget}"] if worn else []
+        own += [f"    {worn}, if it writes at most {_rate(drive.most_write_bytes_per_s)}"] if worn else []
         blocks.append(_Block(f"  {drive.drive}: {_verb(drive)} {where} ({identity_text(drive)})", own, details))
     return [*lines, *_drive_lines(blocks), *_host_total(plan, spans, reads_s)]
 
@@ -214,15 +205,13 @@ def _read_back_lines(took: TestEstimate) -> list[str]:
     return [f"reading back takes at most {plan_duration(took.read_back_s)} of it, and both directions {cpu_s} of a CPU"]
 
 
-def _repeats_lines(
-    plan: Plan, drive: PlannedDrive, write_mib_s: float, chosen: purge_choice.Chosen | None
-) -> list[str]:
+def _repeats_lines(plan: Plan, drive: PlannedDrive, chosen: purge_choice.Chosen | None) -> list[str]:
     """Return what measuring disturbed rounds again may add to a drive's time and wear; none where nothing."""
-    capacity_s = drive.expected["size_bytes"] / (write_mib_s * time_estimates.MIB)
+    capacity_s = drive.expected["size_bytes"] / drive.assumed_write_bytes_per_s
     more_s = sum(time_estimates.repeats_s(test, capacity_s) for test in drive.tests)
     if not more_s:
         return []
-    with_repeats, without = (wear.of_drive(drive, write_mib_s, chosen, times)[1] for times in (MOST_TIMES, 1))
+    with_repeats, without = (wear.of_drive(drive, chosen, times)[1] for times in (MOST_TIMES, 1))
     more = [plan_duration(more_s)] + ([units.data_size(with_repeats - without)] if with_repeats > without else [])
     budget = ", as far as the budget leaves it" if plan.time_budget_s or drive.wear_budget_bytes else ""
     return [f"disturbed rounds are measured again, which may add up to {' and '.join(more)}{budget}"]
@@ -251,7 +240,6 @@ def _in_all(
     drive: PlannedDrive,
     whole_s: Span,
     took: DriveEstimate,
-    write_mib_s: float,
     known: duration_history.Known,
     reads_s: Span,
 ) -> str:
@@ -262,7 +250,7 @@ def _in_all(
         return known_text(whole._replace(low_s=low, high_s=high))
     names = [test.test for test in took.tests if (drive.drive, test.test) in known]
     some = f"; the time of {', '.join(names)} is known from earlier runs" if names else ""
-    assumed = f"if it writes {_rate(write_mib_s * time_estimates.MIB)} (ssd_assumed_write_mib_s: {write_mib_s:g})"
+    assumed = f"if it writes {_rate(drive.assumed_write_bytes_per_s)} (ssd_assumed_write_mib_s)"
     return f"{plan_duration_span(low, high)}, {assumed}{some}"
 
 
@@ -453,18 +441,18 @@ def fleet_lines(
                 if found.identity and not findings.standing(found, run)
             }
             looks = {str(found.drive): found.look for found in view.drives or () if found.look}
-            rate, ratings = run_json.assumed_rate(view.asked), schemas.plain(view.asked.get("ssd_rated_tbw"))
+            ratings = schemas.plain(view.asked.get("ssd_rated_tbw"))
             used = wear.used_of(view.wear)
             worn = {
                 drive.drive: wear.wear_text(
-                    *wear.of_drive(drive, rate, chosen[view.name]),
+                    *wear.of_drive(drive, chosen[view.name]),
                     wear.rated_bytes(drive.expected.get("model"), ratings),
                     used.get(drive.drive),
                 )
                 for drive in arrays.written(plans[view.name])
             }
             plan, took = plans[view.name], known.get(view.name)
-            lines += describe(plan, eligible, rate, held_to, chosen[view.name], looks, worn, took)
+            lines += describe(plan, eligible, held_to, chosen[view.name], looks, worn, took)
             lines += [f"  {text}" for text in _beyond_budget(view, requested[view.name])]
         if view.left_out and not view.gone:
             lines.append(f"  left out, see below: {', '.join(view.left_out)}")

@@ -17,8 +17,6 @@ from ...module_utils.records import base
 from ...module_utils.records.plan import PlannedRun
 from ..common import argument_specs, cell_names
 from ..common import schema as schemas
-from ..common.argument_specs import Variables
-from ..common.values import number
 from ..common.version import collection_version
 from ..plan import cells, criteria_files
 from ..plan import health_criteria as health
@@ -51,12 +49,6 @@ def health_criteria(views: t.Sequence[HostAnswer]) -> dict[str, list[dict[str, t
     if findings.shared_value(views, "ssd_step") != "qualify":
         return {}
     return {view.name: health.resolved(view.asked) for view in views if view.asked is not None}
-
-
-def assumed_rate(asked: Variables) -> float:
-    """Return the assumed write rate in MiB/s; the role's default for what is no number (a finding says so)."""
-    given = number(asked.get("ssd_assumed_write_mib_s"))
-    return given if given and given > 0 else float(argument_specs.default("ssd_assumed_write_mib_s"))
 
 
 def record(

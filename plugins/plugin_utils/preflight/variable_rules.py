@@ -38,6 +38,10 @@ def _drives_at_once(value: t.Any) -> bool:
     return value == values.AUTO or (values.whole(value) or 0) >= 1
 
 
+def _assumed_rate(value: t.Any) -> bool:
+    return value == values.AUTO or (values.number(value) or 0) >= LEAST_RATE_MIB_S
+
+
 LIMIT_S = Rule(
     f"0 (no limit) or a whole number of seconds from {LEAST_SECONDS} to {MOST_SECONDS}",
     lambda seconds: seconds == 0 or LEAST_SECONDS <= seconds <= MOST_SECONDS,
@@ -53,7 +57,7 @@ RULES = {
         f"0 (no samples) or a number of at least {LEAST_SAMPLE_S}",
         lambda seconds: seconds == 0 or seconds >= LEAST_SAMPLE_S,
     ),
-    "ssd_assumed_write_mib_s": Rule(f"a number of at least {LEAST_RATE_MIB_S}", lambda rate: rate >= LEAST_RATE_MIB_S),
+    "ssd_assumed_write_mib_s": Rule(f"auto or a number of at least {LEAST_RATE_MIB_S}", _assumed_rate),
     "ssd_watch_interval_s": Rule(
         f"0 (automatic) or a number of at least {LEAST_INTERVAL_S}",
         lambda seconds: seconds == 0 or seconds >= LEAST_INTERVAL_S,

@@ -28,25 +28,20 @@ TB = 10**12
 ADVICE = "take tests out, lower rounds.max or rounds.capacity_multiple, or raise the budget"
 
 
-def of_drive(
-    drive: PlannedDrive, write_mib_s: float, chosen: purge_choice.Chosen | None = None, times: int = 1
-) -> tuple[float, float]:
-    """Bytes that the tests of a drive of plan.json write: (at least, at most). write_mib_s, chosen: as in
-    plan_text.estimate; times: as in time_estimates.rounds_s.
+def of_drive(drive: PlannedDrive, chosen: purge_choice.Chosen | None = None, times: int = 1) -> tuple[float, float]:
+    """Bytes that the tests of a drive of plan.json write: (at least, at most). chosen: as in plan_text.estimate; times:
+    as in time_estimates.rounds_s.
     """
     offers = [(chosen or {}).get((drive.drive, test.name)) for test in drive.tests]
-    rate = write_mib_s * time_estimates.MIB
-    parts = [_of_test(test, drive, rate, offer, times) for test, offer in zip(drive.tests, offers)]
+    parts = [_of_test(test, drive, offer, times) for test, offer in zip(drive.tests, offers)]
     return sum(least for least, _most in parts), sum(most for _least, most in parts)
 
 
-def _of_test(
-    test: PlannedTest, drive: PlannedDrive, bytes_per_s: float, offer: OfferedPurge | None, times: int
-) -> tuple[float, float]:
+def _of_test(test: PlannedTest, drive: PlannedDrive, offer: OfferedPurge | None, times: int) -> tuple[float, float]:
     """At least: an overwriting purge, the fill, and what has to be written before a window may begin. At most: beside
-    it every round that the limits allow, each cell that writes doing so at the assumed rate all the time.
+    it every round that the limits allow, each cell that writes doing so as fast as the drive's link lets it.
     """
-    size = drive.expected["size_bytes"]
+    size, bytes_per_s = drive.expected["size_bytes"], drive.most_write_bytes_per_s
     # Other purges write, if at all, within the drive.
     fill = size * ((offer.method if offer else test.purge.method) == "overwrite")
     fill += time_estimates.fill_bytes(test, drive.expected)
@@ -135,7 +130,6 @@ def findings(
     host: str,
     plan: Plan,
     asked: Variables,
-    write_mib_s: float,
     chosen: purge_choice.Chosen | None = None,
     times_written: int = 1,
     used: t.Mapping[str, int | None] | None = None,
@@ -151,7 +145,7 @@ def findings(
     for drive in arrays.written(plan):
         model = drive.expected.get("model")
         rated = rated_bytes(model, asked.get("ssd_rated_tbw"))
-        most = times_written * of_drive(drive, write_mib_s, chosen)[1]
+        most = times_written * of_drive(drive, chosen)[1]
         used_pct = (used or {}).get(drive.drive)
         if share is not None and rated is None and most:
             message = (

@@ -139,5 +139,5 @@ def wear_budget_remark(budget_bytes: int | None, records: t.Iterable[Mapping], s
         return ""
     return (
         f"the run wrote at least {units.data_size(wrote)} to this drive, more than the {units.data_size(budget_bytes)} "
-        "of ssd_wear_budget: if it is faster than ssd_assumed_write_mib_s, set that to what the drive can do"
+        "of ssd_wear_budget: if it is faster than ssd_assumed_write_mib_s, set that to auto"
     )

@@ -8,14 +8,17 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import examine, host_checks
-from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import facts
+from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import facts, links
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import drive_facts
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import engines, run_info
 from ansible_collections.ssdlab.fleet.plugins.modules.examine import validated
 
 ALL = {part: {} for part in examine.PARTS}
 ENGINE = "engine-0.1.0-0f5a3d1c9f11.pyz"
-DRIVES = [{"drive": "A1", "eligible": True}, {"drive": "B2", "eligible": False}]
+DRIVES = [
+    {"drive": "A1", "eligible": True, "identity": {"kernel_name": "nvme0n1", "transport": "nvme"}},
+    {"drive": "B2", "eligible": False, "identity": None},
+]
 
 
 @pytest.fixture
@@ -39,6 +42,9 @@ def parts(monkeypatch):
         return answer
 
     monkeypatch.setattr(engines, "names", lambda _state_dir: [ENGINE])
+    monkeypatch.setattr(
+        links, "carries_mb_s", lambda _host, name, transport: {("nvme0n1", "nvme"): 7876.8}[name, transport]
+    )
     for part, module in zip(examine.PARTS, (run_info, facts, drive_facts, host_checks)):
         monkeypatch.setattr(module, "module_result", says(part))
     return answers, given
@@ -53,6 +59,7 @@ def test_every_part_is_asked_with_its_defaults_and_only_the_wanted_keys_come_bac
     seen = {"runs": [], "engines": [ENGINE], "host_info": {}, "drives": DRIVES}
     seen.update({"findings": [], "snapshot": {}, "wear": []})
     assert ask(ALL) == {"failures": {}, **seen}
+    assert [drive["link_mb_s"] for drive in ask(ALL)["drives"]] == [7876.8, None]
     assert given["run_info"]["state_dir"] == "/var/lib/ssdlab-fleet" and given["drive_facts"]["look"] == "sample"
 
 

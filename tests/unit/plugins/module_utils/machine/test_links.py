@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""SATA and SAS links of trees of files as the kernel shows them."""
+"""Links of trees of files as the kernel shows them."""
 
 from __future__ import annotations
 
@@ -48,6 +48,25 @@ def test_a_sata_link(fake):
     assert (links.rate_gbit_s(fake, "sda"), links.policy(fake, "sda")) == (6.0, "max_performance")
     fake.put(ATA + "/link3/ata_link/link3/sata_spd", "<unknown>\n")
     assert links.rate_gbit_s(fake, "sda") is None
+
+
+@pytest.mark.parametrize(
+    ("speed", "width", "mb_s"),
+    [("16.0 GT/s PCIe", "4", 7876.8), ("8.0 GT/s PCIe", "2", 1969.2), ("Unknown", "4", None), ("16.0 GT/s", "0", None)],
+)
+def test_what_the_link_of_an_nvme_drive_carries(fake, speed, width, mb_s):
+    function = "/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0"
+    fake.disk("nvme0n1", "259:0", function + "/nvme/nvme0")
+    fake.put("/sys/bus/pci/devices/0000:01:00.0/current_link_speed", speed + "\n")
+    fake.put("/sys/bus/pci/devices/0000:01:00.0/current_link_width", width + "\n")
+    assert links.carries_mb_s(fake, "nvme0n1", "nvme") == mb_s
+
+
+def test_what_the_links_of_sata_and_sas_drives_carry_and_that_of_others_is_unknown(fake):
+    sata(fake)
+    sas(fake, "12.0 Gbit", "12.0 Gbit")
+    assert links.carries_mb_s(fake, "sda", "sata") == 600 and links.carries_mb_s(fake, "sdb", "sas") == 1200
+    assert links.carries_mb_s(fake, "sda", "usb") is None and links.carries_mb_s(fake, "sda", None) is None
 
 
 def test_behind_a_port_multiplier_the_drives_own_link_and_that_of_all_count(fake):

@@ -105,13 +105,13 @@ def test_what_is_wrong_with_it_is_told(plan, told):
 def test_plan_mode_names_members_and_counts_the_bytes_on_each():
     tests = load_plan([FIRST, on_array()])
     plan = plan_of(tests, drives=drives(GIB, GIB))
-    text = "\n".join(plan_text.describe(plan, {}, 500))
+    text = "\n".join(plan_text.describe(plan, {}))
     assert "2. together: no purge, on a RAID 0 of 2 drives (S0, S1), chunk 64 KiB, precondition 1 x" in text
     assert "then, as part of the array that S1 carries: together" in text
-    first, last = (wear.of_drive(drive, 500) for drive in arrays.written(plan))
+    first, last = (wear.of_drive(drive) for drive in arrays.written(plan))
     # Two fills each: of its own test, and its half of the array's.
     assert first == last and first[0] == 2 * GIB
-    own, _carrier = (wear.of_drive(drive, 500) for drive in plan.drives)
+    own, _carrier = (wear.of_drive(drive) for drive in plan.drives)
     assert own[0] == GIB
 
 

@@ -60,7 +60,7 @@ def test_24_drives_take_less_than_an_hour_whatever_is_found():
 def test_plan_mode_tells_how_long_it_takes():
     most, together = spec("auto", 2)
     plan = dataclasses.replace(planned.plan_of(), parallel_drives=most, together=together)
-    (line,) = plan_text.describe(plan, {}, 500.0)
+    (line,) = plan_text.describe(plan, {})
     assert line.startswith("h1: 0 drives, as many at a time as do not slow each other down") and "0 s" in line
     low_s, high_s = spans_of(2)
     assert 45 < low_s < 60 and high_s == pytest.approx(2 * low_s)

@@ -161,7 +161,7 @@ def test_a_tracked_cell_of_streams_is_found_by_its_name():
 
 def test_wear_counts_what_streams_may_write_and_no_trims():
     drive = drive_of(one(READS, LOG, TRIMS))
-    _least, most = wear.of_drive(drive, 500)
+    _least, most = wear.of_drive(drive)
     # A round lasts for 2 s and what starting fio takes.
     assert most == pytest.approx(100 * 128 * 1024 * 2, rel=0.25)
 
@@ -195,4 +195,4 @@ def test_a_stream_may_have_a_mix_of_sizes_and_a_rate_that_grows_with_the_drive()
     uneven = {**reads, "mix": {"sizes": [{"size": "512B", "pct": 10}, {"size": "4KiB", "pct": 90}]}}
     assert "below the drive's logical block size" in wrong(one(uneven, LOG), block=4096)
     drive = drive_of(one(READS, {**TRIMS, "trim": False, "read_pct": 0, "rate_mib_s_per_tb": 72}))
-    assert wear.of_drive(drive, 500)[1] == pytest.approx(2 * 72 * MIB * SIZE / 1e12, rel=0.25)
+    assert wear.of_drive(drive)[1] == pytest.approx(2 * 72 * MIB * SIZE / 1e12, rel=0.25)

@@ -179,7 +179,7 @@ def test_what_is_for_every_day_keeps_its_time(plan, most_s, terabytes):
         for test in done["drives"][0]["tests"]
         if test["purge"]["method"] != "none"
     )
-    (took,) = plan_text.estimate(typed(done), 500)
+    (took,) = plan_text.estimate(typed(done))
     assert took.max_s - purge_s <= most_s
     assert not any(test["steady_state"] for test in done["drives"][0]["tests"])
 

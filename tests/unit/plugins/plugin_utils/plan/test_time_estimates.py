@@ -10,7 +10,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan,
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import PlanError, load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import variable_rules
 
-RATE = 500 * time_estimates.MIB
+RATE = 500 * (1 << 20)
 SMALL = {"size_bytes": 480 * 10**9, "logical_block_size_bytes": 512}
 LARGE = {"size_bytes": 7_680 * 10**9, "logical_block_size_bytes": 512}
 HOUR = {
@@ -63,7 +63,7 @@ def loaded(plan):
 
 
 def names_within(plan, minutes, identities=(SMALL,)):
-    kept, left_out = time_estimates.within(loaded(plan), identities, minutes * 60, RATE)
+    kept, left_out = time_estimates.within(loaded(plan), identities, minutes * 60, [RATE] * len(identities))
     return "".join(kept), "".join(left_out)
 
 
@@ -110,7 +110,7 @@ def test_the_drive_that_takes_longest_decides():
 @pytest.mark.parametrize("hours", [0.1, 1, 8, 24, 72, 10_000])
 def test_the_budget_is_kept_and_more_time_keeps_no_fewer(plan, hours):
     tests = loaded(plan)
-    kept, left_out = time_estimates.within(tests, [SMALL], hours * 3600, RATE)
+    kept, left_out = time_estimates.within(tests, [SMALL], hours * 3600, [RATE])
     assert sum(time_estimates.span_s(test, SMALL, RATE)[1] for test in tests if test.name in kept) <= hours * 3600
     assert sorted([*kept, *left_out]) == sorted(test.name for test in tests)
     if hours == 10_000:
@@ -159,6 +159,22 @@ def test_the_budget_counts_the_reads_that_tell_how_many_drives_run_at_a_time():
         assert chosen(mine, drives)[0] == kept, (asked, len(drives))
     with pytest.raises(PlanError, match=r"a, may take 0.2 h, and finding how many drives run at a time 0.0 h"):
         chosen({**given, "ssd_parallel_drives": "auto", "ssd_time_budget": "1min"}, two)
+
+
+@pytest.mark.parametrize(
+    ("asked", "link_mb_s", "kept"),
+    # Two fills of 480 GB: 31 minutes at 500 MiB/s; a link of PCIe 4.0 x4 lets such a drive write 624 MB/s.
+    [("auto", None, ["a"]), ("auto", 7876.8, ["a"]), (500, 7876.8, []), (2000, None, ["a"])],
+)
+def test_the_budget_counts_by_what_each_drive_is_taken_to_write(asked, link_mb_s, kept):
+    test = {**HOUR, "name": "a", "precondition": {"passes": 2}, "rounds": {"max": 1}}
+    drive = {"selector": {"serial": "S1"}, "identity": {**SMALL, "transport": "nvme"}, "link_mb_s": link_mb_s}
+    given = variables(ssd_plan=[test], ssd_time_budget="30min", ssd_assumed_write_mib_s=asked)
+    if kept:
+        assert chosen(given, [drive])[0] == kept
+    else:
+        with pytest.raises(PlanError, match="no test of the plan fits"):
+            chosen(given, [drive])
 
 
 def test_a_budget_that_nothing_fits_into_is_an_error():

@@ -136,19 +136,19 @@ def test_the_whole_plan_is_known_with_what_is_around_its_tests():
 def test_plan_mode_says_from_how_many_runs_it_knows_and_falls_back_to_the_assumed_rate():
     plan = planned()
     known = duration_history.known(plan, DEFINED, [timing(1), timing(2), timing(3)])
-    lines = plan_text.describe(plan, {}, 500, known=known)
+    lines = plan_text.describe(plan, {}, known=known)
     assert lines[-1] == "    in all 5 h 30 min to 6 h 4 min, from 3 earlier runs of this model"
     assert lines[2].endswith("; 5 h 30 min to 6 h 4 min, from 3 earlier runs of this model")
-    line = plan_text.describe(plan, {}, 500, known={})[-1]
-    assert line.endswith("if it writes 524.3 MB/s (ssd_assumed_write_mib_s: 500)")
+    line = plan_text.describe(plan, {}, known={})[-1]
+    assert line.endswith("if it writes 1,248 MB/s (ssd_assumed_write_mib_s)")
 
 
 def test_of_a_plan_that_is_known_in_part_both_are_told():
     plan = planned()
     plan.drives[0].tests.append(dataclasses.replace(plan.drives[0].tests[0], name="other"))
-    text = plan_text.describe(plan, {}, 500, known=duration_history.known(plan, DEFINED, [timing(1), timing(2)]))[-1]
+    text = plan_text.describe(plan, {}, known=duration_history.known(plan, DEFINED, [timing(1), timing(2)]))[-1]
     assert text.endswith(
-        "if it writes 524.3 MB/s (ssd_assumed_write_mib_s: 500); the time of iops is known from earlier runs"
+        "if it writes 1,248 MB/s (ssd_assumed_write_mib_s); the time of iops is known from earlier runs"
     )
 
 

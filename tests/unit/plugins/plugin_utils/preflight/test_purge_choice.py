@@ -61,7 +61,7 @@ def methods(chosen):
 def test_plan_mode_tells_the_method_why_and_the_exact_command():
     view, rendered = make([{}])
     chosen, found = purge_choice.choose(view, rendered, RUN)
-    text = plan_text.describe(rendered, {"S1": "/dev/nvme0n1"}, 500, None, chosen)
+    text = plan_text.describe(rendered, {"S1": "/dev/nvme0n1"}, None, chosen)
     at = next(index for index, line in enumerate(text) if "purge by" in line)
     assert (
         found == []

@@ -7,6 +7,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import load_plan, render
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import plan_text, variable_rules, wear
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import plan_of
 
 RATE_MIB_S = 500
 GB = 10**9
@@ -32,7 +33,7 @@ def planned(*tests, model="MTFD 1", method="auto"):
 
 
 def written(*tests, **more):
-    return wear.of_drive(planned(*tests, **more).drives[0], RATE_MIB_S)
+    return wear.of_drive(planned(*tests, **more).drives[0])
 
 
 @pytest.mark.parametrize(
@@ -100,7 +101,7 @@ def test_tests_add_up_and_least_is_never_above_most():
             variables={},
             drives=[{"selector": {"serial": "S1"}, "identity": identity}],
         )
-        least, most = wear.of_drive(done.drives[0], RATE_MIB_S)
+        least, most = wear.of_drive(done.drives[0])
         assert 0 <= least <= most and most > 0, plan
 
 
@@ -126,14 +127,14 @@ def test_the_first_rating_that_fits_counts(model, rated):
 )
 def test_a_plan_beyond_the_budget_is_refused(budget, ratings, expected):
     plan = planned({"cells": [READ], "precondition": {"passes": 2}})
-    found = wear.findings("h1", plan, {"ssd_wear_budget": budget, "ssd_rated_tbw": ratings}, RATE_MIB_S)
+    found = wear.findings("h1", plan, {"ssd_wear_budget": budget, "ssd_rated_tbw": ratings})
     assert len(found) == bool(expected) and all(
         expected in finding.text() and finding.host == "h1" and finding.drive == "S1" for finding in found
     )
 
 
 def test_a_plan_that_only_reads_needs_no_rating():
-    assert wear.findings("h1", planned({"cells": [READ]}), {"ssd_wear_budget": "5%"}, RATE_MIB_S) == []
+    assert wear.findings("h1", planned({"cells": [READ]}), {"ssd_wear_budget": "5%"}) == []
 
 
 @pytest.mark.parametrize(
@@ -178,13 +179,13 @@ def test_plan_mode_says_how_much(least, most, rated, used, text):
 def test_a_refusal_says_what_is_used_already(budget, used, expected):
     plan = planned({"cells": [READ], "precondition": {"passes": 2}})
     asked = {"ssd_wear_budget": budget, "ssd_rated_tbw": [{"model": "MTFD*", "tbw": 20}]}
-    (found,) = wear.findings("h1", plan, asked, RATE_MIB_S, used=used)
+    (found,) = wear.findings("h1", plan, asked, used=used)
     assert expected in found.text()
 
 
 def test_of_an_unknown_rated_life_the_drives_own_count_is_told_too():
     plan = planned({"cells": [READ], "precondition": {"passes": 2}})
-    (found,) = wear.findings("h1", plan, {"ssd_wear_budget": "5%"}, RATE_MIB_S, used={"S1": 12})
+    (found,) = wear.findings("h1", plan, {"ssd_wear_budget": "5%"}, used={"S1": 12})
     assert found.message.endswith("or give the budget in TB; 12 % of it is used already, by the drive's own count")
 
 
@@ -201,7 +202,20 @@ def test_wrong_values_are_told(name, value, ratings):
     assert any(line.startswith("ssd_rated_tbw: ") for line in found) is (ratings != [])
 
 
+def test_a_drive_may_write_as_much_as_its_link_carries_and_takes_as_long_as_most_drives_do():
+    """PCIe 4.0 x4: 60 s at 7.9 GB/s; a fill at the 624 MB/s that drives of 480 GB write."""
+    identity = {"serial": "S1", "transport": "nvme", "size_bytes": SIZE, "logical_block_size_bytes": 512}
+    drives = [{"selector": {"serial": "S1"}, "identity": identity, "link_mb_s": 7876.8}]
+    test = {"name": "x", "purge": False, "precondition": {"passes": 1}, "cells": [WRITE], "rounds": {"max": 1}}
+    plan = plan_of(load_plan([test]), drives=drives, ssd_assumed_write_mib_s="auto")
+    least, most = wear.of_drive(plan.drives[0])
+    assert least == SIZE and most == pytest.approx(SIZE + 60 * 7876.8e6, rel=0.01)
+    (took,) = plan_text.estimate(plan)
+    assert took.max_s == pytest.approx(SIZE / 624e6 + 60, rel=0.01)
+    assert "if it writes at most 7,877 MB/s" in "\n".join(plan_text.describe(plan, {}, wear={"S1": "writes 1 TB"}))
+
+
 def test_the_plan_has_a_line_of_it():
     plan = planned({"cells": [READ], "precondition": {"passes": 2}})
-    lines = plan_text.describe(plan, {}, RATE_MIB_S, wear={"S1": "writes 960 GB"})
+    lines = plan_text.describe(plan, {}, wear={"S1": "writes 960 GB"})
     assert "    writes 960 GB, if it writes at most 524.3 MB/s" in lines
