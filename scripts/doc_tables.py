@@ -30,6 +30,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import table a
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import hidden_capacity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import refusals
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import kernel_watch, self_test_wait, test_conditions
+from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import pcie
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import (
     data_pattern,
     disturbances,
@@ -47,13 +48,14 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, met
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import events, results, run_files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.base import Limits
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.measurement import Figures, QueueLimits, Seen
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedPurge
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedDrive, PlannedPurge, PlannedTest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.planned_cell import PlannedCell
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.purge import ScsiDrive
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import tuned_host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import active_settings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs, json_schema, units
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import write_rates
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import testfiles, time_estimates, write_rates
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import wear
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import summary_record
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import run_record
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import frames
@@ -74,6 +76,15 @@ DRIVES = {
 CAUSE = re.compile(
     r"^(\w+) (disturbs|unknown|told): (.+?)(?=^\w+ (?:disturbs|unknown|told): |\Z)", re.DOTALL | re.MULTILINE
 )
+# Of the table of times.
+TIMED_PLANS = ("smoke", "incoming", "nightly", "acceptance", "full", "pts-enterprise", "pts-client", "hyperscale")
+CAPACITIES_TB = (0.96, 3.84, 7.68, 15.36, 30.72, 61.44)
+LINKS = {
+    "SATA": ("sata", 600.0),
+    "PCIe 3 x4": ("nvme", pcie.bandwidth_mb_s(8.0, 4) or 0.0),
+    "PCIe 4 x4": ("nvme", pcie.bandwidth_mb_s(16.0, 4) or 0.0),
+    "PCIe 5 x4": ("nvme", pcie.bandwidth_mb_s(32.0, 4) or 0.0),
+}
 # What commands are shown for; those of a SATA drive need no more than its path.
 EXAMPLE = ScsiDrive("<drive>", None, lba_size_bytes=512, protection_type=0, commands=[])
 
@@ -413,6 +424,27 @@ def write_rates_table() -> Rows:
     ]
 
 
+def plan_times_table() -> Rows:
+    """Return how long plan mode says that plans take, and how much they may write, by capacity and link."""
+    rows: Rows = [("plan", "link", *(f"{terabytes:g} TB" for terabytes in CAPACITIES_TB))]
+    for name in TIMED_PLANS:
+        tests = [time_estimates.as_planned(test) for test in testfiles.load_plan(name)]
+        for link, (transport, link_mb_s) in LINKS.items():
+            cells = (_plan_time(tests, transport, link_mb_s, terabytes) for terabytes in CAPACITIES_TB)
+            rows.append((f"`{name}`", link, *cells))
+    return rows
+
+
+def _plan_time(tests: list[PlannedTest], transport: str, link_mb_s: float, terabytes: float) -> str:
+    """Return it of one drive: from 3 h to 5 h, 40 TB."""
+    identity = {"transport": transport, "size_bytes": int(terabytes * 1e12), "logical_block_size_bytes": 512}
+    rates = write_rates.of_drive("auto", identity, link_mb_s)
+    spans = [time_estimates.span_s(test, identity, rates.assumed) for test in tests]
+    drive = PlannedDrive("", {}, identity, {}, tests, None, *rates)
+    span = units.plan_duration_span(sum(low for low, _high in spans), sum(high for _low, high in spans))
+    return f"{span}, {units.data_size(wear.of_drive(drive)[1])}"
+
+
 TABLES: dict[str, t.Callable[..., Rows | str]] = {
     "checks": checks_table,
     "refusals": refusals_table,
@@ -434,6 +466,7 @@ TABLES: dict[str, t.Callable[..., Rows | str]] = {
     "interruptions": interruptions_table,
     "validity_limits": validity_limits_table,
     "write_rates": write_rates_table,
+    "plan_times": plan_times_table,
 }
 
 

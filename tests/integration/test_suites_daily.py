@@ -43,6 +43,55 @@ def test_smoke(site, tmp_path):
 
 
 @pytest.mark.long
+def test_incoming(site, tmp_path):
+    """But for the drive's own self-test, which a simulated one has none of (test_own_self_test.py)."""
+    asked = lab.scaled("incoming", "incoming", cells=CORNERS, rounds=lab.ONCE)
+
+    def problems_of(played):
+        read_back = played.untold("incoming", "read back")
+        return corner_problems(played, "incoming") + read_back
+
+    assert lab.names("incoming") == ["self-test-short", "incoming"]
+    assert not lab.wrong_when_played(site, tmp_path, [asked], {}, problems_of)
+
+
+@pytest.mark.long
+def test_acceptance(site, tmp_path):
+    """One purge and one fill, and each test goes on from what the one before left."""
+    depths = [1, 2, 4]
+    tests = [
+        lab.scaled("acceptance", "acceptance-corners", cells=CORNERS, rounds=lab.ONCE),
+        lab.scaled("acceptance", "acceptance-steady", cells=[lab.SMALL_WRITES], **lab.SETTLED),
+        lab.scaled("acceptance", "acceptance-depth", matrix={"threads": 1, "queue_depth": depths, "runtime_s": 2}),
+        lab.scaled(
+            "acceptance",
+            "acceptance-mixed",
+            matrix={"block_size": "4KiB", "queue_depth": [1, 4], "runtime_s": 4},
+            rounds=lab.ONCE,
+        ),
+        lab.scaled("acceptance", "acceptance-read-back", active_range_pct=50),
+    ]
+
+    def problems_of(played):
+        sweeps = {sweep["read_pct"]: sweep for sweep in played.tests["acceptance-depth"].get("sweeps") or []}
+        # Its writes keep a mix back.
+        mixed = lab.WRITES / 0.3
+        seen = {f"spot {mix}": (sweeps[mix]["sweet_spot"]["queue_depth"], 1) for mix in (0, 100) if mix in sweeps}
+        seen["steady"] = (played.metric("acceptance-steady", "write_iops"), pytest.approx(lab.WRITES, rel=0.1))
+        seen |= {
+            cell: (one["iops"], pytest.approx(mixed, rel=0.15))
+            for cell, one in played.cells("acceptance-mixed").items()
+        }
+        lacks = [] if set(sweeps) == {0, 100} else [f"sweeps of {sorted(sweeps)}"]
+        lacks += played.untold("acceptance-depth", "Sweet spot") + played.untold("acceptance-read-back")
+        return lab.unlike(seen) + corner_problems(played, "acceptance-corners") + lacks
+
+    # A simulated drive has no self-test of its own.
+    assert lab.names("acceptance") == [test["base"].partition("/")[2] for test in tests] + ["self-test-extended"]
+    assert not lab.wrong_when_played(site, tmp_path, tests, {}, problems_of)
+
+
+@pytest.mark.long
 def test_nightly(site, tmp_path):
     """Its figures are those of a fresh drive, as it says: the simulated one writes half as fast once it is worn."""
     single = {"read_pct": [100, 0], "block_size": "4KiB", "runtime_s": 2}

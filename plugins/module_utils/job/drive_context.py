@@ -201,7 +201,7 @@ class DriveContext:
         """Return the ActiveRange in whole logical blocks."""
         block: int = self.target.identity["logical_block_size_bytes"]
         size_bytes: int = self.target.identity["size_bytes"]
-        return size_bytes * test.active_range_pct // 100 // block * block
+        return test.active_range_bytes(size_bytes, block)
 
     def tick(self, share: float | None, news_within_s: float | None = NEWS_S) -> None:
         """Show how far a purge, a fill or a self-test is (None: nobody knows), and let a stop through."""

@@ -158,7 +158,7 @@ def longest_test_s(test: PlannedTest, size_bytes: int, bytes_per_s: float | None
     """Return an upper bound, but for a purge by command, of which nobody knows how long it takes, and an extended
     self-test, which takes about as long as to read the drive; None while the write rate is unknown and counts.
     """
-    fill, active_bytes = test.precondition, size_bytes * test.active_range_pct // 100
+    fill, active_bytes = test.precondition, test.active_range_bytes(size_bytes, 1)
     written = fill.passes * active_bytes if fill else 0
     written += size_bytes * (test.purge.method == "overwrite")
     written += size_bytes * (test.self_test == self_test.EXTENDED)

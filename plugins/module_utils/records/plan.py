@@ -164,6 +164,11 @@ class SteadyStateRule:
     required: bool = True
 
 
+def active_range_bytes(share_pct: int, most_bytes: int | None, size_bytes: int, block_bytes: int) -> int:
+    """Return such a part of a drive in whole logical blocks."""
+    return min(size_bytes * share_pct // 100, most_bytes or size_bytes) // block_bytes * block_bytes
+
+
 @dataclass(frozen=True)
 class PlannedTest:
     """A test, rendered for one drive."""
@@ -197,6 +202,12 @@ class PlannedTest:
     integrity: OrMissing[PlannedIntegrity] = None
     # The drive's own, which the run starts.
     self_test: OrMissing[t.Literal["short", "extended"]] = None
+    # The most that the ActiveRange is, whatever active_range_pct are.
+    active_range_max_bytes: OrMissing[Positive] = None
+
+    def active_range_bytes(self, size_bytes: int, block_bytes: int) -> int:
+        """Return the ActiveRange on a drive of this size, in whole logical blocks."""
+        return active_range_bytes(self.active_range_pct, self.active_range_max_bytes, size_bytes, block_bytes)
 
 
 # What drives are taken to write in sequence of which nobody knows better.

@@ -23,7 +23,7 @@ _OF_DRIVE = ("drive", "selector", "expected", "tests")
 # Of a test, beside its purge, fill, rule, cells and points; what only some have.
 _OF_TEST, _OF_SOME = (
     ("latency_targets_us", "last_rounds", "write_cache"),
-    ("cell_order", "filesystem", "array", "integrity", "self_test"),
+    ("active_range_max_bytes", "cell_order", "filesystem", "array", "integrity", "self_test"),
 )
 
 

@@ -15,6 +15,7 @@ import typing as t
 
 from ...module_utils.measure import io_pattern
 from ...module_utils.records import base
+from ...module_utils.records import plan as planning
 from ...module_utils.records.planned_cell import PlannedCell
 from ..common import cell_names
 from ..common.units import block_size, data_size
@@ -266,11 +267,10 @@ def _direction_problem(metric: str, cell: Cell) -> list[str]:
     return [f"{metric}: cell {cell['id']} has no {direction}s"] if absent else []
 
 
-def active_range_bytes(share_pct: int, identity: t.Mapping[str, t.Any]) -> int:
-    """Return the ActiveRange on a drive, in whole logical blocks."""
-    block: int = identity["logical_block_size_bytes"]
-    size_bytes: int = identity["size_bytes"]
-    return size_bytes * share_pct // 100 // block * block
+def active_range_bytes(test: Mapping, identity: Mapping) -> int:
+    """Return the ActiveRange of a test on a drive, in whole logical blocks."""
+    size, block = identity["size_bytes"], identity["logical_block_size_bytes"]
+    return planning.active_range_bytes(test["active_range_pct"], test.get("active_range_max_bytes"), size, block)
 
 
 def fill_passes(passes: int, active_range_pct: int) -> int:
@@ -289,7 +289,7 @@ def fit(
     shipped test (the PTS matrix holds 512 B), and an error in a test whose cells the site chose, and where it is
     tracked.
     """
-    block, active = identity["logical_block_size_bytes"], active_range_bytes(test["active_range_pct"], identity)
+    block, active = identity["logical_block_size_bytes"], active_range_bytes(test, identity)
     tracked = {item["cell"] for item in (test["steady_state"] or {}).get("tracked", [])}
     cells, left_out = [], []
     wrong: dict[str, list[str]] = {}

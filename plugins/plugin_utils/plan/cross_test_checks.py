@@ -10,9 +10,11 @@ nothing.
 
 from __future__ import annotations
 
+import math
 import typing as t
 
 from ..common import schema as schemas
+from ..common.units import data_size
 from . import cells as celling
 from . import streams
 
@@ -21,6 +23,9 @@ Test = dict[str, t.Any]
 Mapping = t.Mapping[str, t.Any]
 # Purges that leave written blocks behind; auto takes one of the others.
 _WRITES_ALL = ("overwrite",)
+# So many per cent of a drive from its start, and at most so many bytes.
+Extent = tuple[int, float]
+_WHOLE: Extent = (100, math.inf)
 
 
 def contradictions(tests: t.Sequence[Test]) -> list[str]:
@@ -79,29 +84,38 @@ def deallocated_reads(tests: t.Sequence[Mapping]) -> list[str]:
     own writes don't count for its reads, as the order of its cells within a round is not looked at: such a test needs a
     precondition.
     """
-    found, blank_from_pct, purged_by = [], 100, ""
+    found: list[str] = []
+    written, purged_by = [_WHOLE], ""
     for test in tests:
         if test["purge"]["method"] in _WRITES_ALL:
-            blank_from_pct = 100
+            written = [_WHOLE]
         elif test["purge"]["method"] != "none":
-            blank_from_pct, purged_by = 0, test["name"]
+            written, purged_by = [], test["name"]
+        active = _extent(test, 100)
         if test["precondition"] or test.get("integrity"):
-            blank_from_pct = max(blank_from_pct, test["active_range_pct"])
+            written.append(active)
         reads = [cell["id"] for cell in test["cells"] if cell["read_pct"]]
-        if reads and blank_from_pct < test["active_range_pct"]:
-            found.append(_deallocated_problem(test, reads, purged_by, blank_from_pct))
+        if reads and not any(pct >= active[0] and most >= active[1] for pct, most in written):
+            found.append(_deallocated_problem(test, reads, purged_by, max(written, default=(0, 0))))
         if any(cell["read_pct"] < 100 for cell in test["cells"]):
-            blank_from_pct = 100
+            written = [_WHOLE]
         trimmed = [found for found in map(streams.trimmed_from_pct, test["cells"]) if found is not None]
         if trimmed:
-            blank_from_pct, purged_by = min(trimmed) * test["active_range_pct"] // 100, test["name"]
+            written, purged_by = [_extent(test, min(trimmed))], test["name"]
     return found
 
 
-def _deallocated_problem(test: Mapping, reads: t.Sequence[str], purged_by: str, filled_pct: int) -> str:
+def _extent(test: Mapping, share_pct: int) -> Extent:
+    """Return the first per cent of the ActiveRange of a test."""
+    most = test.get("active_range_max_bytes") or math.inf
+    return share_pct * test["active_range_pct"] // 100, most * share_pct / 100 if share_pct else 0.0
+
+
+def _deallocated_problem(test: Mapping, reads: t.Sequence[str], purged_by: str, filled: Extent) -> str:
     named = ", ".join(reads[:3]) + (f" and {len(reads) - 3} more" if len(reads) > 3 else "")
     since = "its purge" if purged_by == test["name"] else f"the purge or the trims of test {purged_by}"
-    what = f"blocks beyond the first {filled_pct} %" if filled_pct else "blocks"
+    most = "" if math.isinf(filled[1]) else f" or {data_size(filled[1])}"
+    what = f"blocks beyond the first {filled[0]} %{most}" if filled[0] else "blocks"
     return (
         f"{test['origin']}: cells: {named} would read {what} not written since {since}, and a drive answers "
         "that without touching its flash; "

@@ -19,13 +19,22 @@ from .test_library import Library, PlanError, Source, raise_for
 
 Test = dict[str, t.Any]
 # What a phase takes over from its test; what it leaves out besides has the schema's default.
-PHASE_INHERITS = ("source", "active_range_pct", "latency_targets_us", "write_cache", "refill_buffers", "description")
+PHASE_INHERITS = (
+    "source",
+    "active_range_pct",
+    "active_range_max_gib",
+    "latency_targets_us",
+    "write_cache",
+    "refill_buffers",
+    "description",
+)
 PHASE_OWN = ("matrix", "cells", "lead", "steady_state", "rounds", "last_rounds", "description")
 Mapping = t.Mapping[str, t.Any]
 # What a source prescribes; how the drive is purged is the drive's matter.
 SOURCE_KEYS = (
     "precondition",
     "active_range_pct",
+    "active_range_max_bytes",
     "cells",
     "rounds",
     "steady_state",

@@ -15,7 +15,7 @@ import yaml
 from ...module_utils.measure import fio, io_pattern
 from ...module_utils.records.plan import PlannedTest
 from ...module_utils.records.planned_cell import PlannedCell, SizeShare
-from ..common.units import block_size
+from ..common.units import block_size, data_size
 from . import render_plan as planning
 from .testfiles import SHIPPED_DIR, PlanError
 
@@ -94,8 +94,9 @@ def _order(test: PlannedTest, platform: str) -> list[str]:
     before = [] if test.purge.method == "none" else [purge]
     if fill and platform == ICF:
         size = fill.block_size_bytes
+        most = f", at most {data_size(test.active_range_max_bytes)}," if test.active_range_max_bytes else ""
         before.append(
-            f"Fill {test.active_range_pct} % of it {fill.passes} times: sequential writes of {block_size(size)}."
+            f"Fill {test.active_range_pct} % of it{most} {fill.passes} times: sequential writes of {block_size(size)}."
         )
     limits = [
         f"{rounds.max} times" if (rounds.max or 0) > 1 else "",
@@ -114,8 +115,7 @@ def _order(test: PlannedTest, platform: str) -> list[str]:
 def _fio_test(
     test: PlannedTest, wanted: Mapping, device: str, identity: Mapping, queue_depth: int
 ) -> tuple[Files, list[str]]:
-    active = identity["size_bytes"] * test.active_range_pct // 100
-    active -= active % identity["logical_block_size_bytes"]
+    active = test.active_range_bytes(identity["size_bytes"], identity["logical_block_size_bytes"])
     fill = test.precondition
     jobs: list[tuple[str, str]] = []
     whole = active

@@ -274,7 +274,7 @@ def _fit_test(
     """Return a test for one drive in its rendered form, and what the drive can't do. refills: jobs.refilling."""
     test, same_cells = celling.with_preferred_size(test, identity)
     cells, left_out, wrong = celling.fit(test, identity)
-    active = celling.active_range_bytes(test["active_range_pct"], identity)
+    active = celling.active_range_bytes(test, identity)
     engine = settings["workload_ioengine"]
     # Its jobs have what refill_buffers says; which drives an array has is known once all of them are rendered.
     done = {key: value for key, value in test.items() if key not in ("refill_buffers", "array")}
@@ -300,6 +300,6 @@ def _heat(test: Test, identity: t.Mapping[str, t.Any], engine: str) -> tuple[dic
         return {}, []
     one = celling.rendered({**HEAT, "runtime_s": runtime_s})
     cells, _left_out, wrong = celling.fit({**test, "own_cells": True, "cells": [one]}, identity)
-    active = celling.active_range_bytes(test["active_range_pct"], identity)
+    active = celling.active_range_bytes(test, identity)
     done = [with_job(cell, engine, sections_of(cell, active, identity["size_bytes"])) for cell in cells]
     return ({"heat": done[0]} if done else {}), wrong

@@ -61,8 +61,8 @@ def load_plan(ssd_plan: t.Any, dirs: t.Sequence[str | Path] = ()) -> list[Test]:
     or None, purge
     {method}, precondition {passes (over the ActiveRange), block_size_bytes} or None, active_range_pct, cells, rounds,
     steady_state or None,
-    after_steady_rounds, latency_targets_us, refill_buffers, filesystem, array and departs (inheritance.py) where there
-    is one (docs/internals/host.md, "A rendered test", without job texts). Raises
+    after_steady_rounds, latency_targets_us, refill_buffers, active_range_max_bytes, filesystem, array and departs
+    (inheritance.py) where there is one (docs/internals/host.md, "A rendered test", without job texts). Raises
     PlanError with every problem at once.
     """
     library = Library(dirs)
@@ -208,6 +208,9 @@ def _normalised(test: Test, origin: str, own_cells: bool) -> Test:
         problems.append("precondition.verify: needs passes: 2 or more, the last of which is read back")
     if verified and "data" in precondition:
         problems.append("precondition.verify: can't be combined with data: zeros, which tell no block from another")
+    most_gib = test["active_range_max_gib"]
+    if most_gib and test["precondition"] and test["precondition"]["of"] == "user_capacity":
+        problems.append("active_range_max_gib: needs a precondition with of: active_range, or none")
     raise_for(origin, problems)
     return {
         "name": test["name"],
@@ -231,6 +234,7 @@ def _normalised(test: Test, origin: str, own_cells: bool) -> Test:
         "write_cache": {True: "on", False: "off"}.get(test["write_cache"], test["write_cache"]),
         "refill_buffers": test["refill_buffers"],
         "follows": test["follows"],
+        **({"active_range_max_bytes": most_gib << 30} if most_gib else {}),
         **({"cell_order": "shuffled"} if test["cell_order"] == "shuffled" else {}),
         **({"filesystem": laid} if laid else {}),
         **({"array": several} if several else {}),

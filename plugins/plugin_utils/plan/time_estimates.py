@@ -60,7 +60,7 @@ def _read_back_passes(test: PlannedTest, identity: Mapping, bytes_per_s: float) 
 
 
 def _passes_bytes(passes: int, test: PlannedTest, identity: Mapping) -> int:
-    return passes * celling.active_range_bytes(test.active_range_pct, identity)
+    return passes * test.active_range_bytes(identity["size_bytes"], identity["logical_block_size_bytes"])
 
 
 def purge_share(method: str) -> float:

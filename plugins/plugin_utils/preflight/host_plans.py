@@ -41,6 +41,7 @@ def about_test(test: Test) -> Definition:
         "purge",
         "precondition",
         "active_range_pct",
+        "active_range_max_bytes",
         "rounds",
         "steady_state",
         "after_steady_rounds",

@@ -193,7 +193,11 @@ def _test_lines(
         *_by_host_lines(test),
         *(f"not applicable: {reason}: {', '.join(ids)}" for reason, ids in _by_reason(test.not_applicable).items()),
     ]
-    return [f"    {number + 1}. {test.name}: {_steps(test)}; {took_s}", *(f"       {line}" for line in more)]
+    size_bytes = drive.expected["size_bytes"]
+    return [
+        f"    {number + 1}. {test.name}: {_steps(test, size_bytes)}; {took_s}",
+        *(f"       {line}" for line in more),
+    ]
 
 
 def _read_back_lines(took: TestEstimate) -> list[str]:
@@ -342,8 +346,9 @@ def _verb(drive: PlannedDrive) -> str:
     return "would erase" if erases else "would use"
 
 
-def _steps(test: PlannedTest) -> str:
+def _steps(test: PlannedTest, size_bytes: int) -> str:
     steps = []
+    active = _active_range(test, size_bytes)
     purge, fill, cells = test.purge.method, test.precondition, test.cells
     steps.append("no purge" if purge == "none" else f"purge ({purge})")
     if test.array:
@@ -353,13 +358,12 @@ def _steps(test: PlannedTest) -> str:
     if fill:
         content = " with zeros" if fill.data else ", the last pass read back" if test.integrity else ""
         passes = fill.passes + (test.integrity.passes if test.integrity else 0)
-        written = (
-            "" if test.active_range_pct == 100 else f" ({passes * test.active_range_pct / 100:g} x the user capacity)"
-        )
-        steps.append(f"precondition {passes} x the ActiveRange of {test.active_range_pct} %{written}{content}")
+        multiple = passes * test.active_range_bytes(size_bytes, 1) / size_bytes
+        written = "" if multiple == passes else f" ({multiple:.3g} x the user capacity)"
+        steps.append(f"precondition {passes} x the ActiveRange of {active}{written}{content}")
     elif test.integrity:
         later, times = _before_read_back(test.integrity), _times(test.integrity)
-        steps.append(f"write the ActiveRange of {test.active_range_pct} % and read it back{later}{times}")
+        steps.append(f"write the ActiveRange of {active} and read it back{later}{times}")
     if test.self_test:
         steps.append(f"the drive's own self-test ({test.self_test})")
     if cells:
@@ -368,6 +372,14 @@ def _steps(test: PlannedTest) -> str:
         round_s = plan_duration(sum(cell_s(cell) for cell in cells))
         steps.append(f"rounds of {shown} ({round_s}{order}) {_until(test)}")
     return ", ".join(steps)
+
+
+def _active_range(test: PlannedTest, size_bytes: int) -> str:
+    """Return how large a part of the drive a test uses: 5 %, or 68.72 GB, as more would only take longer."""
+    most, share = test.active_range_max_bytes, f"{test.active_range_pct} %"
+    if not most or most >= size_bytes * test.active_range_pct // 100:
+        return share
+    return f"{units.data_size(most)} (less than {share}, so that a large drive takes no longer)"
 
 
 def _before_read_back(asked: PlannedIntegrity) -> str:

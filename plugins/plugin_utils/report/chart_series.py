@@ -21,7 +21,8 @@ FEWEST_FOR_MEDIAN = 3
 
 def active_bytes(spec: Record, size_bytes: int | None) -> int | None:
     """Return the ActiveRange of a test on a drive of so many bytes; None when the size is unknown."""
-    return (size_bytes or 0) * (spec.get("active_range_pct") or 100) // 100 or None
+    share = (size_bytes or 0) * (spec.get("active_range_pct") or 100) // 100
+    return min(share, spec.get("active_range_max_bytes") or share) or None
 
 
 def outline(

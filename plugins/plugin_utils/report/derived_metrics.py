@@ -56,7 +56,7 @@ def precondition_time(
     wanted = {"access": "sequential", "block_size_bytes": PRECONDITION_BLOCK_BYTES, "read_pct": 0}
     if any(cell.get(key) != value for key, value in wanted.items()) or any(cell.get(key) for key in _OTHERWISE):
         return None
-    if spec.get("active_range_pct") != 100 or spec.get("filesystem"):
+    if spec.get("active_range_pct") != 100 or spec.get("active_range_max_bytes") or spec.get("filesystem"):
         return None
     written = PRECONDITION_FILLS * size_bytes
     return {"bandwidth_bytes_per_s": bandwidth, "bytes": written, "seconds": round(written / bandwidth, 1)}

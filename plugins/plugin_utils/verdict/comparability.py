@@ -23,6 +23,7 @@ COMPARED = (
     "purge",
     "precondition",
     "active_range_pct",
+    "active_range_max_bytes",
     "rounds",
     "steady_state",
     "tracked",

@@ -33,7 +33,7 @@ def test_a_plan_whose_time_is_stated_says_what_it_purges_and_fills():
     timed = {
         row[0].strip("`"): " ".join(row) for row in rows("plan") if re.match(r"At most \d+ (minutes|hours)", row[1])
     }
-    assert set(timed) == {"smoke", "nightly"}
+    assert set(timed) == {"smoke", "incoming", "nightly"}
     for name, told in timed.items():
         tests = testfiles.load_plan(name)
         assert ("beside the purge" in told) == any(test["purge"]["method"] != "none" for test in tests), name

@@ -16,6 +16,10 @@ def made(name, *cells, **keys):
     return {"name": name, "cells": list(cells), "rounds": {"max": 1}, **keys}
 
 
+OWN_RANGE = {"passes": 1, "of": "active_range"}
+SLICE = made("a", READ, active_range_pct=50, active_range_max_gib=64, precondition=OWN_RANGE)
+
+
 @pytest.mark.parametrize(
     "plan",
     [
@@ -23,6 +27,8 @@ def made(name, *cells, **keys):
         [made("a", MIXED, precondition=False)],
         [made("a", WRITE, READ, precondition=False)],
         [made("a", READ, active_range_pct=50), made("b", READ, purge=False, precondition=False)],
+        [SLICE, made("b", READ, purge=False, precondition=False)],
+        [SLICE, made("b", READ, purge=False, precondition=False, active_range_pct=50, active_range_max_gib=65)],
     ],
 )
 def test_reads_of_a_purged_drive_are_refused(plan):
@@ -42,6 +48,7 @@ def test_reads_of_a_purged_drive_are_refused(plan):
         [made("a", READ), made("b", READ, purge=False, precondition=False)],
         [made("a", READ, active_range_pct=50), made("b", READ, purge=False, precondition=False, active_range_pct=50)],
         [made("a", WRITE, precondition=False), made("b", READ, purge=False, precondition=False)],
+        [SLICE, made("b", READ, purge=False, precondition=False, active_range_pct=40, active_range_max_gib=64)],
     ],
 )
 def test_what_was_written_or_may_have_been_is_read(plan):

@@ -40,7 +40,8 @@ def text_of(plan):
         tracked = ", ".join(
             f"{item['cell']} {item['metric']}" for item in (test["steady_state"] or {}).get("tracked", [])
         )
-        lines += ["", f"{test['name']}: purge {test['purge']['method']}; {test['active_range_pct']} %; {limits}"]
+        most = f", at most {test['active_range_max_bytes']} B" if test.get("active_range_max_bytes") else ""
+        lines += ["", f"{test['name']}: purge {test['purge']['method']}; {test['active_range_pct']} %{most}; {limits}"]
         lines += (
             [f"  steady: {tracked}; {', '.join(f'{key} {value}' for key, value in steady.items())}"] if steady else []
         )

@@ -11,9 +11,10 @@ import re
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import write_rates
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import PlanError, load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.testfiles import SHIPPED_DIR
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.time_estimates import as_planned, window_s
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.time_estimates import as_planned, span_s, window_s
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import plan_text
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import planned, typed
@@ -169,19 +170,47 @@ def test_every_plan_fits_the_schema_of_hosts(plan, block):
     documents.validate(rendered(plan, block=block), "plan")
 
 
-@pytest.mark.parametrize(("plan", "most_s"), [("smoke", 600), ("nightly", 7200)])
-@pytest.mark.parametrize("terabytes", [0.48, 1.92, 3.84, 7.68])
-def test_what_is_for_every_day_keeps_its_time(plan, most_s, terabytes):
-    """At the assumed 500 MiB/s, whichever purge ends at once; a plan of theirs claims no steady state."""
-    done = rendered(plan, int(terabytes * 1e12) // 4096 * 4096)
-    purge_s = sum(
-        done["drives"][0]["expected"]["size_bytes"] / (500 << 20)
-        for test in done["drives"][0]["tests"]
-        if test["purge"]["method"] != "none"
+CAPACITIES_TB = (0.24, 0.48, 0.96, 1.92, 3.84, 7.68, 15.36, 30.72, 61.44)
+RATES_GB_S = (0.4, 0.55, 1, 2, 3.9, 7.9, 14)
+
+
+def longest_s(tests, terabytes, gb_s):
+    """Beside the purge, which may end at once."""
+    identity = {"size_bytes": int(terabytes * 1e12) // 4096 * 4096, "logical_block_size_bytes": 512}
+    return sum(span_s(test, identity, gb_s * 1e9, 0.0)[1] for test in tests)
+
+
+@pytest.mark.parametrize(("plan", "most_s"), [("smoke", 600), ("incoming", 2700), ("nightly", 7200)])
+def test_what_is_for_every_day_keeps_its_time_whatever_the_drive(plan, most_s):
+    """A plan of theirs claims no steady state."""
+    tests = [as_planned(test) for test in load_plan(plan)]
+    longest = {(size, rate): longest_s(tests, size, rate) for size in CAPACITIES_TB for rate in RATES_GB_S}
+    assert {pair: took_s for pair, took_s in longest.items() if took_s > most_s} == {}
+    assert not any(test.steady_state for test in tests)
+
+
+@pytest.mark.parametrize(
+    ("link_mb_s", "without"), [(3938.4, ["self-test-extended"]), (7876.8, []), (15754, [])], ids=["3", "4", "5"]
+)
+def test_acceptance_of_7_68_tb_takes_a_night(link_mb_s, without):
+    tests = [as_planned(test) for test in load_plan("acceptance") if test["name"] not in without]
+    identity = {"transport": "nvme", "size_bytes": 7_680 * 10**9, "logical_block_size_bytes": 512}
+    rate = write_rates.of_drive("auto", identity, link_mb_s).assumed
+    assert sum(span_s(test, identity, rate)[1] for test in tests) <= 8 * 3600
+    assert [test.purge.method for test in tests].count("auto") == 1
+
+
+def test_a_slice_is_the_same_on_every_large_drive_and_plan_mode_says_why():
+    identity = {"serial": "S1", "size_bytes": 7_680 * 10**9, "logical_block_size_bytes": 4096}
+    plan = typed(planned(load_plan("smoke"), identity))
+    (test,) = plan.drives[0].tests
+    sizes = [test.active_range_bytes(size, 4096) for size in (identity["size_bytes"], 257 << 30, 8 << 30)]
+    assert sizes == [64 << 30, 64 << 30, 2 << 30]
+    text = "\n".join(plan_text.describe(plan, {}))
+    assert (
+        "precondition 1 x the ActiveRange of 68.72 GB (less than 25 %, so that a large drive takes no longer)" in text
     )
-    (took,) = plan_text.estimate(typed(done))
-    assert took.max_s - purge_s <= most_s
-    assert not any(test["steady_state"] for test in done["drives"][0]["tests"])
+    assert "(0.00895 x the user capacity)" in text
 
 
 def test_the_briefs_sequences_are_purged_once_and_repeat_their_first_stimulus():

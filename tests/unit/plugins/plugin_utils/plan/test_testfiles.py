@@ -289,6 +289,7 @@ def test_a_cycle_of_bases_is_an_error(tmp_path, files, where):
         ),
         ([{"base": "wsat", "rounds": {"max": 25}}], "at least 300"),
         ([{"base": "iops", "active_range_pct": 0}], "active_range_pct: 0 must be at least 1"),
+        ([{"base": "iops", "active_range_max_gib": 64}], "active_range_max_gib: needs a precondition with of: active_"),
         (
             [{"name": "x", "cells": [CELL], "lead": {**CELL, "read_pct": 50}, "cell_order": "shuffled"}],
             "cell_order: shuffled cannot be combined with lead",
