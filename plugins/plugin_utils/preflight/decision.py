@@ -361,7 +361,7 @@ def _decision(
         shows_plan=not destructive,
         destructive=destructive,
         plan_text=plan_text.fleet_lines(
-            views, run, requested, planned.plans, planned.purges, planned.times, bool(found)
+            views, run, requested, planned.plans, planned.purges, planned.times, request.now, bool(found)
         ),
         run_folder=os.path.join(chosen.results_dir, run.id) if run else "",
         results_dir=chosen.results_dir,

@@ -7,7 +7,7 @@ Pure.
 
 from __future__ import annotations
 
-import re
+import datetime
 import typing as t
 from dataclasses import dataclass
 
@@ -28,6 +28,8 @@ from . import (
     criteria_checks,
     duration_history,
     findings,
+    plan_groups,
+    plan_totals,
     purge_choice,
     remeasurement_checks,
     run_json,
@@ -38,9 +40,9 @@ from .findings import HostAnswer, Run
 from .host_tests import HostTests, Requested
 
 Span = tuple[float, float]
-_DEVICE = re.compile(r"/dev/[^\s;,)]+")
-ITS_DEVICE = "<its device>"
 IDENTITY_SHOWN = ("model", "serial", "wwn", "firmware", "backing_file")
+# What identical drives have in common.
+KIND_SHOWN = ("model", "firmware")
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,13 @@ def _estimate_test(test: PlannedTest, drive: PlannedDrive, offer: OfferedPurge |
     return TestEstimate(test.name, round(shortest, 1), round(longest, 1), read_back, round(read_back / bytes_per_s, 1))
 
 
+class HostsBefore(t.NamedTuple):
+    """What was told of the hosts before one, and what each of them takes."""
+
+    told: plan_groups.Told
+    totals: list[plan_totals.Total]
+
+
 # In place of the path of a drive that the guard refuses.
 REFUSED = "nothing, as it is refused"
 
@@ -98,20 +107,22 @@ def describe(
     looks: t.Mapping[str, Look] | None = None,
     wear: t.Mapping[str, str] | None = None,
     known: duration_history.Known | None = None,
+    worn: t.Sequence[plan_totals.Worn] = (),
+    before: HostsBefore | None = None,
 ) -> list[str]:
     """Return the lines that plan mode prints for one host.
 
     paths: device path now, by drive. criteria: None where nothing is judged. chosen: the purge of each test, as far as
       it is known.
     looks: what was looked at of each drive. wear: what wear.wear_text says of each drive. known: of
-    duration_history.known.
+    duration_history.known. worn: what is written to its drives. before: to which this host is added.
     """
-    known = known or {}
+    known, before = known or {}, before or HostsBefore({}, [])
     lines = [f"{plan.host}: {len(plan.drives)} drive{'s' * (len(plan.drives) != 1)}, {_at_once(plan)}"]
     reads_s = parallel_drives.span_s(plan.together, len(plan.drives))
     blocks, spans = [], []
     for drive, took in zip(plan.drives, estimate(plan, chosen)):
-        looked_at, worn = (looks or {}).get(drive.drive), (wear or {}).get(drive.drive)
+        looked_at, writes = (looks or {}).get(drive.drive), (wear or {}).get(drive.drive)
         whole_s = _whole_s(drive, took, known)
         spans.append(whole_s)
         included = ", these reads included" if plan.together and len(plan.drives) > 1 else ""
@@ -125,53 +136,12 @@ def describe(
         details.append(f"    in all {_in_all(drive, whole_s, took, known, reads_s)}{included}")
         where = paths.get(drive.drive, REFUSED)
         own = [f"    {scan_offsets.scan_text(looked_at, units.data_size)}"] if looked_at else []
-        own += [f"    {worn}, if it writes at most {_rate(drive.most_write_bytes_per_s)}"] if worn else []
-        blocks.append(_Block(f"  {drive.drive}: {_verb(drive)} {where} ({identity_text(drive)})", own, details))
-    return [*lines, *_drive_lines(blocks), *_host_total(plan, spans, reads_s)]
-
-
-class _Block(t.NamedTuple):
-    """What is told of a drive: who it is; what its own look and wear say; its tests and times."""
-
-    head: str
-    own: list[str]
-    details: list[str]
-
-
-def _drive_lines(blocks: t.Sequence[_Block]) -> list[str]:
-    """Return the lines of a host's drives: what is the same for several is told once, after them."""
-    alike: dict[tuple[str, ...], list[_Block]] = {}
-    for block in blocks:
-        # A purge's commands name each drive's own device.
-        alike.setdefault(tuple(_DEVICE.sub(ITS_DEVICE, line) for line in block.details), []).append(block)
-    lines: list[str] = []
-    for details, mates in alike.items():
-        if len(mates) == 1:
-            lines += [mates[0].head, *mates[0].own, *mates[0].details]
-            continue
-        shared = [line for line in mates[0].own if all(line in block.own for block in mates)]
-        for block in mates:
-            lines += [block.head, *(line for line in block.own if line not in shared)]
-        lines += [f"  each of these {len(mates)} drives:", *shared, *details]
-    return lines
-
-
-def _host_total(plan: Plan, spans: t.Sequence[Span], reads_s: Span) -> list[str]:
-    """Return how long all drives of a host take; none for a single one. spans: of each, without the reads."""
-    if len(spans) < 2:
-        return []
-    low, high = ([span[end] for span in spans] for end in (0, 1))
-    if plan.together:
-        text = (
-            f"{plan_duration(reads_s[0] + max(low))} if all run at a time, to "
-            f"{plan_duration(reads_s[1] + sum(high))} one at a time"
-        )
-    else:
-        number = min(plan.parallel_drives, len(spans))
-        # Nobody knows which drive comes last.
-        longest = sum(high) / number + max(high) * (1 - 1 / number) if number < len(spans) else max(high)
-        text = f"{plan_duration_span(max(*low, sum(low) / number), longest)}, {number} at a time"
-    return [f"  all {len(spans)} drives: {text}"]
+        own += [f"    {writes}, if it writes at most {_rate(drive.most_write_bytes_per_s)}"] if writes else []
+        who = (identity_text(drive, KIND_SHOWN), identity_text(drive))
+        blocks.append(plan_groups.Block(drive.drive, _verb(drive), where, *who, own, details))
+    total = plan_totals.of_host(plan, spans, reads_s, worn)
+    before.totals.append(total)
+    return [*lines, *plan_groups.lines(blocks, plan.host, before.told), *plan_totals.host_lines(total)]
 
 
 def _test_lines(
@@ -323,14 +293,10 @@ def _by_reason(not_applicable: t.Iterable[NotApplicable]) -> dict[str, list[str]
     return grouped
 
 
-def identity_text(drive: PlannedDrive) -> str:
+def identity_text(drive: PlannedDrive, shown: t.Sequence[str] = IDENTITY_SHOWN) -> str:
     """Who a drive is, in one line: model, serial, wwn, firmware, size, logical block size."""
     identity = drive.expected
-    named = [
-        str(identity[key]) if key == "model" else f"{key} {identity[key]}"
-        for key in IDENTITY_SHOWN
-        if identity.get(key)
-    ]
+    named = [str(identity[key]) if key == "model" else f"{key} {identity[key]}" for key in shown if identity.get(key)]
     block = units.block_size(identity["logical_block_size_bytes"])
     return ", ".join([*named, units.data_size(identity["size_bytes"]), f"{block} blocks"])
 
@@ -428,16 +394,18 @@ def fleet_lines(
     plans: t.Mapping[str, Plan],
     chosen: t.Mapping[str, purge_choice.Chosen],
     known: t.Mapping[str, duration_history.Known],
+    now: datetime.datetime,
     is_refused: bool = False,
 ) -> list[str]:
-    """Return the lines; none without a run. is_refused: something is to be fixed before it can start. Why drives and
-    hosts are left out is told after the plan (excluded_drives.lines).
+    """Return the lines; none without a run. now: in UTC. is_refused: something is to be fixed before it can start. Why
+    drives and hosts are left out is told after the plan (excluded_drives.lines).
     """
     if run is None:
         return []
     starts = "it cannot start before what is told below is fixed" if is_refused else "ssd_mode=destructive starts it"
     lines = [f"Plan of run {run.id}: nothing was erased or changed; {starts}"]
     held_to = run_json.criteria(views)
+    before = HostsBefore({}, [])
     for view in views:
         state = run.attach.get(view.name)
         if view.unreachable:
@@ -455,19 +423,20 @@ def fleet_lines(
             looks = {str(found.drive): found.look for found in view.drives or () if found.look}
             ratings = schemas.plain(view.asked.get("ssd_rated_tbw"))
             used = wear.used_of(view.wear)
-            worn = {
-                drive.drive: wear.wear_text(
-                    *wear.of_drive(drive, chosen[view.name]),
-                    wear.rated_bytes(drive.expected.get("model"), ratings),
-                    used.get(drive.drive),
-                )
-                for drive in arrays.written(plans[view.name])
-            }
             plan, took = plans[view.name], known.get(view.name)
-            lines += describe(plan, eligible, held_to, chosen[view.name], looks, worn, took)
+            worn = {
+                drive.drive: plan_totals.Worn(
+                    *wear.of_drive(drive, chosen[view.name]), wear.rated_bytes(drive.expected.get("model"), ratings)
+                )
+                for drive in arrays.written(plan)
+            }
+            texts = {drive: wear.wear_text(*told_of, used.get(drive)) for drive, told_of in worn.items()}
+            mine = list(worn.values())
+            lines += describe(plan, eligible, held_to, chosen[view.name], looks, texts, took, mine, before)
             lines += [f"  {text}" for text in _beyond_budget(view, requested[view.name])]
         if view.left_out and not view.gone:
             lines.append(f"  left out, see below: {', '.join(view.left_out)}")
+    lines += plan_totals.fleet_lines(before.totals, now)
     lines += _health_lines(run_json.health_criteria(views))
     return lines + remeasurement_checks.plan_lines(remeasurement_checks.is_requested(views), held_to)
 

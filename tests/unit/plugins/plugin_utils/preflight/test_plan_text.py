@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.events import Look
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import ReadTogether
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import units
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.time_estimates import CELL_OVERHEAD_S
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import plan_text
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import plan_text, plan_totals
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import plan_of
 
@@ -253,9 +255,37 @@ def several(count, parallel=1, change=lambda number, drive: drive):
 
 
 def test_drives_with_the_same_plan_share_its_lines():
-    lines = plan_text.describe(several(24), {}, [])
-    assert len([line for line in lines if ": would erase " in line]) == 24 and len(lines) < 32, len(lines)
-    assert lines[25] == "  each of these 24 drives:" and len([line for line in lines if "1. x: " in line]) == 1
+    lines = plan_text.describe(several(24), {f"S{number}": f"/dev/nvme{number}n1" for number in range(24)}, [])
+    assert lines[1] == "  would erase 24 drives (MTFDXYZ, firmware F1, 480.1 GB, 512 B blocks):"
+    named = [pair.strip() for line in lines if line.startswith("    S") for pair in line.split(",") if pair]
+    assert named == [f"S{number} /dev/nvme{number}n1" for number in range(24)] and len(lines) < 14, lines
+    assert lines.count("  each of these 24 drives:") == 1 == len([line for line in lines if "1. x: " in line])
+
+
+def test_96_drives_fit_a_screen():
+    """Four servers of 24 drives: each drive by its name and device, each host by a line, and the fleet by one."""
+    before = plan_text.HostsBefore({}, [])
+    lines = []
+    for host in range(4):
+        paths = {f"S{number}": f"/dev/nvme{number}n1" for number in range(24)}
+        plan = dataclasses.replace(several(24, 24), host=f"rack1-{host}")
+        seen = {"size_bytes": 480 * GB, "seconds": 0.1, "whole": False, "seen_bytes": 51_000_000, "aimed_blocks": 0}
+        looks = {drive: Look(blocks=1000, allocated_bytes=len(drive) * GB, **seen) for drive in paths}
+        used = "writes 960 GB, 1 % of its rated 96 TB ({} % used, by its own count)"
+        wear = {drive: used.format(len(drive)) for drive in paths}
+        worn = [plan_totals.Worn(480 * GB, 960 * GB, 96_000 * GB)] * 24
+        lines += plan_text.describe(plan, paths, [], None, looks, wear, None, worn, before)
+    lines += plan_totals.fleet_lines(before.totals, datetime.datetime(2026, 11, 28, 20, 0))
+    assert len(lines) <= 50 and max(map(len, lines)) < 200, "\n".join(lines)
+    assert sum(line.count("/dev/nvme") for line in lines) == 96
+    assert lines.count("  each of these 24 drives: the same tests and times as on rack1-0") == 3
+    whole = "5 min, 24 at a time; writes at most 23.04 TB, 1 % of a drive's rated life"
+    assert lines.count(f"  all 24 drives: {whole}") == 4
+    assert lines[-1] == (
+        "All 96 drives of 4 hosts: 5 min, done by 2026-11-28 20:05 UTC if it starts now; writes at most 92.16 TB, "
+        "1 % of a drive's rated life"
+    )
+    assert any("(2 to 3 % used, by its own count)" in line for line in lines)
 
 
 def test_a_drive_with_another_plan_has_its_own():
@@ -269,11 +299,15 @@ def test_a_drive_with_another_plan_has_its_own():
 
 
 def test_what_each_drive_tells_of_itself_stands_at_its_name():
-    worn = {"S0": "wear 1", "S1": "wear 2", "S2": "wear 1"}
-    lines = plan_text.describe(several(3), {}, [], wear=worn)
-    assert [line.split(",")[0].strip() for line in lines if "wear" in line] == ["wear 1", "wear 2", "wear 1"]
-    same = plan_text.describe(several(3), {}, [], wear=dict.fromkeys(worn, "wear 1"))
-    assert len([line for line in same if "wear 1" in line]) == 1
+    def told(*texts):
+        worn = {f"S{number}": text for number, text in enumerate(texts)}
+        lines = plan_text.describe(several(len(texts)), dict.fromkeys(worn, "/dev/x"), [], wear=worn)
+        return [line.split(",")[0].strip() for line in lines if "wear" in line]
+
+    assert told("wear 1", "wear 2") == ["wear 1", "wear 2"] and told("wear 1", "wear 1") == ["wear 1"]
+    # Of three and more that differ in numbers alone, the least and the most.
+    assert told("wear 1", "wear 12", "wear 1") == ["wear 1 to 12"] and told(*["wear 1"] * 3) == ["wear 1"]
+    assert told("wear 1", "wear 2", "no wear") == ["wear 1", "wear 2", "no wear"]
 
 
 @pytest.mark.parametrize(
@@ -289,14 +323,3 @@ def test_what_each_drive_tells_of_itself_stands_at_its_name():
 def test_the_time_of_all_drives_of_a_host(count, parallel, told):
     last = plan_text.describe(several(count, parallel), {}, [])[-1]
     assert last == told if told else last.startswith("    in all ")
-
-
-def test_commands_that_differ_by_the_device_alone_are_told_once():
-    blocks = [
-        plan_text._Block(
-            f"  S{n}: would erase", [], ["    1. x", f"         nvme format /dev/nvme{n} --namespace-id=1"]
-        )
-        for n in range(2)
-    ]
-    assert plan_text._drive_lines(blocks)[-1] == f"         nvme format {plan_text.ITS_DEVICE} --namespace-id=1"
-    assert plan_text._drive_lines(blocks[:1])[-1] == "         nvme format /dev/nvme0 --namespace-id=1"
