@@ -36,10 +36,11 @@ def test_an_integration_test_names_each_test_of_a_plan(plan):
 
 
 def test_who_plays_the_enterprise_profile_plays_full():
-    """But for the order, and the write cache, which a simulated drive has none of."""
-    without = ("origin", "write_cache")
+    """But for the order, the states that it shares, and the write cache, which a simulated drive has none of."""
+    without = ("origin", "write_cache", "purge", "precondition", "departs")
     full, enterprise = (
         {test["name"]: {key: value for key, value in test.items() if key not in without} for test in load_plan(plan)}
         for plan in ("full", "pts-enterprise")
     )
+    enterprise.pop("wsat")
     assert full == enterprise

@@ -19,6 +19,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import plan
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import planned, typed
 
+WORKLOADS = (SHIPPED_DIR.parents[2] / "docs" / "workloads.md").read_text(encoding="utf-8")
 PLAN_FILES = sorted(SHIPPED_DIR.glob("plans/*.yml"))
 KIB = 1024
 CELL = {"block_size": "4KiB", "read_pct": 0}
@@ -71,7 +72,7 @@ def test_the_profiles_differ_in_active_range_and_load():
         for cell in test["cells"]
     }
     assert sizes == {1024}
-    assert {test["name"] for test in load_plan("full")} == {test["name"] for test in enterprise}
+    assert {test["name"] for test in load_plan("full")} == {test["name"] for test in enterprise} - {"wsat"}
 
 
 def test_host_idle_recovery_waits_and_comes_back():
@@ -198,6 +199,33 @@ def test_acceptance_of_7_68_tb_takes_a_night(link_mb_s, without):
     rate = write_rates.of_drive("auto", identity, link_mb_s).assumed
     assert sum(span_s(test, identity, rate)[1] for test in tests) <= 8 * 3600
     assert [test.purge.method for test in tests].count("auto") == 1
+
+
+def test_full_shares_states_and_says_which_tests_are_no_longer_those_of_the_standard():
+    tests = {test["name"]: test for test in load_plan("full")}
+    shared = {name: test["departs"]["keys"] for name, test in tests.items() if "departs" in test}
+    assert shared == dict.fromkeys(("throughput-128k", "iops", "latency"), ["purge", "precondition"])
+    purged = [name for name, test in tests.items() if test["purge"]["method"] != "none"]
+    assert purged == ["throughput", "hir", "dirth", "ecw", "xsr"]
+    # The table of docs/workloads.md names them, and no other.
+    table = WORKLOADS.partition("| test of `full` |")[2].partition("\n\n")[0]
+    assert set(re.findall(r"^\| `([a-z0-9-]+)`", table, re.MULTILINE)) == {*shared, "wsat"}
+    # What WSAT measures is HIR's first part.
+    (wsat,) = load_plan(["wsat"])
+    without = ("name", "title", "description", "source", "origin")
+    assert {k: v for k, v in tests["hir"].items() if k not in without} == {
+        k: v for k, v in wsat.items() if k not in without
+    }
+
+
+def test_full_takes_less_than_the_profile_and_four_days_of_7_68_tb_where_nothing_runs_to_its_limit():
+    identity = {"transport": "nvme", "size_bytes": 7_680 * 10**9, "logical_block_size_bytes": 512}
+    rate = write_rates.of_drive("auto", identity, 3938.4).assumed
+    (low_s, high_s), (_low_s, standard_s) = (
+        [sum(ends) for ends in zip(*(span_s(as_planned(test), identity, rate) for test in load_plan(plan)))]
+        for plan in ("full", "pts-enterprise")
+    )
+    assert low_s < 4 * 86400 and high_s < standard_s - 24 * 3600
 
 
 def test_a_slice_is_the_same_on_every_large_drive_and_plan_mode_says_why():
