@@ -33,7 +33,7 @@ class DataScan:
     beside these, where it may hold something.
 
     fills: which of 0x00 and 0xFF blank blocks held; filled: blocks of fio's random data; foreign: where the first block
-      that is neither lies.
+      that is neither lies; unreadable: that is there because the drive cannot give it, and may hold anything.
     """
 
     size_bytes: int
@@ -45,6 +45,7 @@ class DataScan:
     fills: set[int] = dataclasses.field(default_factory=set)
     first_filled: int | None = None
     foreign: int | None = None
+    unreadable: Extent | None = None
 
     @property
     def blank(self) -> bool:

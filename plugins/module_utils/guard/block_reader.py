@@ -31,6 +31,17 @@ _SYSCALLS = {
 _IOCB = struct.Struct("<QIIHhIQQqQII")  # include/uapi/linux/aio_abi.h, little-endian
 _EVENT = struct.Struct("<QQqq")
 _PREAD = 0
+# What the kernel says of a block that a drive cannot give: lost (BLK_STS_MEDIUM), failing its check (PROTECTION,
+# TARGET), or without a reason.
+UNREADABLE = (errno.ENODATA, errno.EILSEQ, errno.EREMOTEIO, errno.EIO)
+
+
+class Unreadable(OSError):
+    """A piece that the drive cannot give: offset and length in bytes."""
+
+    def __init__(self, code: int, offset: int, length: int) -> None:
+        super().__init__(code, f"{os.strerror(code)} at byte {offset}")
+        self.offset, self.length = offset, length
 
 
 class PlaceReader:
@@ -50,9 +61,12 @@ class PlaceReader:
         if offset < 0 or start >= end:
             return b""
         with mmap.mmap(-1, end - start) as buffer:
-            got = os.preadv(self._handle, [buffer], start)
+            try:
+                got = os.preadv(self._handle, [buffer], start)
+            except OSError as error:
+                raise OSError(error.errno, f"{error.strerror} at byte {start} or after it") from None
             if got != end - start:
-                raise OSError(5, f"{got} of {end - start} bytes")
+                raise OSError(5, f"{got} of {end - start} bytes at byte {start}")
             return buffer[offset - start : min(end, offset + length) - start]
 
 
@@ -79,7 +93,9 @@ class BlockReader:
             self._pool.shutdown()
 
     def read(self, offsets: t.Sequence[int]) -> bytes:
-        """Return the pieces one after the other, in the order given. Raises OSError where one can't be read whole."""
+        """Return the pieces one after the other, in the order given. Raises OSError where one can't be read whole, and
+        Unreadable where that is the drive's own word.
+        """
         if self._aio:
             lengths = self._aio.read(offsets)
         else:
@@ -87,13 +103,19 @@ class BlockReader:
             lengths = list(self._pool.map(self._read_one, range(len(offsets)), offsets))
         for offset, length in zip(offsets, lengths):
             if length != self._piece_bytes:
+                if -length in UNREADABLE:
+                    raise Unreadable(-length, offset, self._piece_bytes)
                 code = -length if length < 0 else errno.EIO
                 raise OSError(code, f"{os.strerror(code)} at byte {offset}")
         return self._buffer[: len(offsets) * self._piece_bytes]
 
     def _read_one(self, place: int, offset: int) -> int:
+        """Return how many bytes were read, or an error number below 0, as the kernel's asynchronous I/O does."""
         view = memoryview(self._buffer)[place * self._piece_bytes : (place + 1) * self._piece_bytes]
-        return os.preadv(self._handle, [view], offset)
+        try:
+            return os.preadv(self._handle, [view], offset)
+        except OSError as error:
+            return -(error.errno or errno.EINVAL)
 
 
 class _Aio:

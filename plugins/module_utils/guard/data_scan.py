@@ -16,7 +16,7 @@ import typing as t
 
 from ..drive.hidden_capacity import SLOWEST_BYTES_PER_S
 from .block_classifier import PIECE_BYTES, BlockClassifier, DataScan
-from .block_reader import BlockReader
+from .block_reader import BlockReader, Unreadable
 from .facts import Extent
 from .scan_offsets import AT_A_TIME, BLOCK_BYTES, aimed_offsets, random_offsets
 
@@ -59,8 +59,8 @@ def scan(
     aim: t.Sequence[Extent] = (),
     clock: t.Callable[[], float] = time.monotonic,
 ) -> DataScan:
-    """Look at a drive through a descriptor opened with O_DIRECT; ends at the first foreign block. Raises OSError where
-    it can't be read, and Stopped.
+    """Look at a drive through a descriptor opened with O_DIRECT; ends at the first foreign block, and at one that it
+    cannot give, which counts as foreign. Raises OSError where it gives no other either, and Stopped.
 
     known: what does not count. fill_counts: whether fio's data count too, so that their first block ends the look.
     aim: where the drive may hold something; the blocks that are read there come on top of the random ones.
@@ -69,9 +69,13 @@ def scan(
     look = DataScan(size_bytes)
     seeing = BlockClassifier(look, known, fill_counts, terms.stop)
     reader = functools.partial(BlockReader, handle)
-    _ends(reader, seeing)
-    if not seeing.over:
-        _whole_or_some(reader, seeing, terms, aim, clock)
+    try:
+        _ends(reader, seeing)
+        if not seeing.over:
+            _whole_or_some(reader, seeing, terms, aim, clock)
+    except Unreadable as error:
+        _another_block(reader, size_bytes, error.offset)
+        look.foreign, look.unreadable = error.offset, Extent(error.offset, error.length)
     look.seconds = clock() - began
     return look
 
@@ -84,18 +88,28 @@ def _ends(reader: Readers, seeing: BlockClassifier) -> None:
             seeing.piece(offset, pieces.read([offset]))
 
 
+def _another_block(reader: Readers, size_bytes: int, offset: int) -> None:
+    """See that the drive still answers: one that is gone says of every block that it cannot give it. Raises OSError."""
+    length = min(size_bytes, BLOCK_BYTES)
+    with reader(length, 1) as blocks:
+        blocks.read([0 if offset else (size_bytes - length) // BLOCK_BYTES * BLOCK_BYTES])
+
+
 def is_fill_where(handle: int, size_bytes: int, extents: t.Sequence[Extent]) -> bool:
     """Return whether every block of both ends of a drive and of these extents is blank, all alike, or fio's random
     data. Raises OSError.
     """
     seeing = BlockClassifier(DataScan(size_bytes), (), fill_counts=False, stop=lambda: False)
     reader = functools.partial(BlockReader, handle)
-    _ends(reader, seeing)
-    with reader(BLOCK_BYTES, 1) as blocks:
-        for extent in extents:
-            last = min(extent.offset + extent.length, size_bytes // BLOCK_BYTES * BLOCK_BYTES)
-            for offset in range(extent.offset // BLOCK_BYTES * BLOCK_BYTES, last, BLOCK_BYTES):
-                seeing.piece(offset, blocks.read([offset]))
+    try:
+        _ends(reader, seeing)
+        with reader(BLOCK_BYTES, 1) as blocks:
+            for extent in extents:
+                last = min(extent.offset + extent.length, size_bytes // BLOCK_BYTES * BLOCK_BYTES)
+                for offset in range(extent.offset // BLOCK_BYTES * BLOCK_BYTES, last, BLOCK_BYTES):
+                    seeing.piece(offset, blocks.read([offset]))
+    except Unreadable:
+        return False
     return seeing.look.only_fill  # a look ends early where zeros and ones were both seen
 
 

@@ -104,8 +104,9 @@ class Facts:
     keys: of the drive's other nodes and of the file behind it (drive/device_nodes.py);
     tags: how else they can be named (UUID=…, LABEL=…, links). hangs: a tool got no answer. block_backing: the block
     device behind a loop device. own_data: what the ledger knows of the drive, None when it does not know it. marks: the
-    bytes of signatures and tables themselves. look: what was looked at, None when nothing was. allocated: where the
-    drive itself says that it holds something, allocated_bytes: how much; None where it does not tell (of all).
+    bytes of signatures and tables themselves; pieces: its partitions. look: what was looked at, None when nothing was.
+    allocated: where the drive itself says that it holds something, allocated_bytes: how much; None where it does not
+    tell (of all).
     """
 
     name: str
@@ -156,6 +157,7 @@ class Facts:
     hangs: bool = False
     own_data: OwnData | None = None
     marks: list[Mark] = dataclasses.field(default_factory=list)
+    pieces: list[Extent] = dataclasses.field(default_factory=list)
     look: Look | None = None
     allocated: list[Extent] = dataclasses.field(default_factory=list)
     allocated_bytes: int | None = None

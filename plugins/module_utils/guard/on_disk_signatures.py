@@ -14,7 +14,7 @@ from ..drive.identity import SYSFS_SECTOR_BYTES
 from ..records.base import Json
 from . import device_aliases, partition_tables, superblock_layout
 from .block_reader import BlockReader, PlaceReader
-from .facts import Facts, Mark, add
+from .facts import Extent, Facts, Mark, add
 from .partition_tables import Partition
 
 _WIPEFS_SAYS_NONE = (2, 37)  # before it, wipefs --json prints nothing at all where it finds nothing
@@ -30,8 +30,8 @@ _MOST_NESTED = 2
 _EXTENDED_BYTES = 4096
 # What libblkid calls file systems that several hosts share.
 CLUSTER_TYPES = frozenset("VMFS VMFS_volume_member gfs gfs2 ocfs ocfs2 gpfs lustre oracleasm".split())
-# Where blkid looks in a partition, at either end.
-_ENDS_BYTES = 2 << 20
+# What counts as data without a signature: (offset, length).
+UNREADABLE = "the drive cannot read all of the {1} bytes from byte {0}, which counts as data"
 # A signature's own block: what is behind it is somebody's data.
 SIGNATURE_BYTES = 4096
 
@@ -152,12 +152,8 @@ def _probe_partition(host: Host, facts: Facts, reader: PlaceReader, part: Partit
     length = min(part.size_bytes, reader.size_bytes - part.start_bytes)  # a table may tell of more than the drive has
     if length <= 0:
         return
+    facts.pieces.append(Extent(part.start_bytes, length))
     kinds = _blkid(host, facts, f"{name}: ", "--offset", str(part.start_bytes), "--size", str(length))
-    if not kinds:
-        # blkid ends as if nothing were there at a block that it can't read. Of a drive its ends are looked at anyway.
-        count = min(length, _ENDS_BYTES)
-        for offset in (part.start_bytes, part.start_bytes + length - count):
-            reader.read(offset, count)
     if depth >= _MOST_NESTED or not TABLE_TYPES.intersection(kinds):
         return
     nested = partition_tables.partitions(lambda offset, count: reader.read(part.start_bytes + offset, count), length)
@@ -177,3 +173,13 @@ def probe_places(host: Host, facts: Facts, handle: int, size_bytes: int, block_b
     for start in superblock_layout.FIRST_PARTITIONS:
         if start < size_bytes:
             _blkid(host, facts, f"at byte {start}: ", "--offset", str(start), "--size", str(size_bytes - start))
+
+
+def read_ends(facts: Facts, reader: PlaceReader) -> None:
+    """Read all places at either end of the drive, and of each partition, where a format keeps what tells of it: wipefs
+    and blkid end at a block that they can't read as if nothing were there. Raises OSError.
+    """
+    for piece in dict.fromkeys([Extent(0, reader.size_bytes), *facts.pieces]):
+        count = min(piece.length, superblock_layout.WITHIN_BYTES)
+        for offset in (piece.offset, piece.offset + piece.length - count):
+            reader.read(offset, count)

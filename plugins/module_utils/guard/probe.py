@@ -35,7 +35,7 @@ from . import (
     write_counters,
 )
 from .block_classifier import DataScan
-from .block_reader import PlaceReader
+from .block_reader import UNREADABLE, PlaceReader
 from .data_scan import Terms
 from .device import probe_device
 from .facts import Extent, Facts, Machine, Names, add
@@ -44,8 +44,6 @@ from .open_handles import Programs
 from .rules import BY_CHANCE
 from .scsi import probe_ata, probe_scsi
 
-# Behind the start of a partition: the second header of LUKS2 lies up to 4 MiB from it.
-_SUPERBLOCKS_WITHIN = 5 << 20
 _BLKGETSIZE64 = 0x80081272
 _BLKGETDISKSEQ = 0x80081280  # Linux 5.15
 # What only a drive with these commands can tell, and needs a tool for. A loop device has nothing to tell.
@@ -153,6 +151,7 @@ def look_at(
             return
         size, block_bytes = facts.identity.size_bytes or 0, facts.identity.logical_block_size_bytes or 512
         try:
+            on_disk_signatures.read_ends(facts, PlaceReader(handle, size, block_bytes))
             on_disk_signatures.probe_places(host, facts, handle, size, block_bytes)
             proves = ledger is not None and not write_counters.touched(host, ledger, base.to_json(facts.identity))
             doubtful = _found(facts) - set(lifted)
@@ -171,7 +170,7 @@ def look_at(
                 if by_chance and facts.own_data is not None and facts.own_data.proved:
                     _forget(facts, doubtful)
         except OSError as error:
-            facts.failures.append(f"{facts.path} cannot be read: {error.strerror or error}")
+            facts.failures.append(_unread(facts, error))
             return
     if (
         facts.own_data is not None
@@ -190,7 +189,9 @@ def _lifted(facts: Facts, codes: t.Collection[str]) -> list[Extent]:
 def _keep(facts: Facts, seen: DataScan, proves: bool) -> None:
     """proves: whether fio's data, if there is nothing else, is proved to be ours."""
     facts.look = seen.record(facts.allocated_bytes)
-    if seen.foreign is not None:
+    if seen.unreadable:
+        add(facts.unsigned, on_disk_signatures.UNREADABLE.format(*seen.unreadable))
+    elif seen.foreign is not None:
         add(facts.unsigned, f"the block at byte {seen.foreign} is not blank")
     elif len(seen.fills) > 1:
         add(facts.unsigned, "some of its blocks hold zeros and some ones, so it is not blank")
@@ -230,7 +231,7 @@ def _superblocks(host: Host, facts: Facts) -> list[Extent]:
         *superblock_layout.FIRST_PARTITIONS,
         *(part.start_bytes for _name, part in on_disk_signatures.of_kernel(host, facts, [])),
     ]
-    starts = [Extent(start, _SUPERBLOCKS_WITHIN) for start in places]
+    starts = [Extent(start, superblock_layout.WITHIN_BYTES) for start in places]
     return [*starts, *(Extent(mark.offset, mark.length) for mark in facts.marks)]
 
 
@@ -283,7 +284,13 @@ def _probe_node(host: Host, facts: Facts, held: int | None, ledger: LedgerEntry 
             of_test = ledger_format.leftover_filesystem(known, reader.read(0, SUPERBLOCK_BYTES))
             add(facts.signatures, *([of_test] if of_test else []))
         except OSError as error:  # blkid reports a drive that cannot be read as one that has nothing on it
-            facts.failures.append(f"{facts.path} cannot be read: {error.strerror or error}")
+            facts.failures.append(_unread(facts, error))
+
+
+def _unread(facts: Facts, error: OSError) -> str:
+    """Return what to do about a drive of which nobody can tell what lies on it."""
+    advice = "; if nothing on it is needed, empty it by hand (nvme format, blkdiscard)"
+    return f"{facts.path} cannot be read: {error.strerror or error}" + advice * (error.errno in UNREADABLE)
 
 
 def _open_shared(host: Host, facts: Facts, flags: int) -> int | None:

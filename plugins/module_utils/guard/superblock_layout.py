@@ -18,6 +18,9 @@ import typing as t
 from ..tools.filesystems import sparse_groups
 
 PIECE_BYTES = 4096
+# How far from either end of a drive or a partition formats keep what tells of them: VMFS 2 MiB, the second header of
+# LUKS2 up to 4 MiB.
+WITHIN_BYTES = 5 << 20
 _SECTOR, _MIB, _GIB = 512, 1 << 20, 1 << 30
 # Where blkid itself is asked: a first partition of today, of an old MBR, of a GPT without alignment.
 FIRST_PARTITIONS = (_MIB, 63 * _SECTOR, 34 * _SECTOR)

@@ -81,4 +81,6 @@ def _blank(work: Work) -> str:
         return str(error)
     except Stopped:
         return "the run was stopped while another job looked at it"
+    if seen.unreadable:
+        return f"it cannot be read at byte {seen.unreadable.offset} after deallocation"
     return "" if seen.blank else "it does not read as blank after deallocation"

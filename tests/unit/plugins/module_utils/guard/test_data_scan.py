@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
 import pytest
@@ -137,6 +138,40 @@ def test_a_drive_that_does_not_read_raises(drive):
     handle, size = drive()
     with pytest.raises(OSError):
         data_scan.scan(handle, 2 * size, TERMS)
+
+
+@pytest.fixture
+def bad_blocks(monkeypatch):
+    """Blocks of 4 KiB that the kernel cannot give, and why; None: any."""
+    bad, read = {}, os.preadv
+    monkeypatch.setattr("platform.machine", lambda: "sparc64")  # threads, whose reads go through os.preadv
+
+    def preadv(handle, buffers, offset):
+        length = sum(len(buffer) for buffer in buffers)
+        for place, code in bad.items():
+            if place is None or offset <= place < offset + length:
+                raise OSError(code, os.strerror(code))
+        return read(handle, buffers, offset)
+
+    monkeypatch.setattr(os, "preadv", preadv)
+    return bad
+
+
+@pytest.mark.parametrize("code", [errno.EIO, errno.ENODATA, errno.EILSEQ, errno.EREMOTEIO])
+@pytest.mark.parametrize("place", [0, 4096, MIB + 8192, SIZE - 4096])
+def test_a_block_that_the_drive_cannot_give_counts_as_data(drive, bad_blocks, place, code):
+    bad_blocks[place] = code
+    seen = data_scan.scan(*drive(), TERMS)
+    assert seen.unreadable.offset <= place < seen.unreadable.offset + seen.unreadable.length
+    assert seen.foreign is not None and not seen.blank and not seen.only_fill
+    assert not data_scan.is_fill_where(*drive(), [data_scan.Extent(place // MIB * MIB, MIB)])
+
+
+@pytest.mark.parametrize("place, code", [(None, errno.EIO), (MIB, errno.ENXIO), (MIB, errno.ENODEV)])
+def test_a_drive_that_answers_nowhere_was_not_looked_at(drive, bad_blocks, place, code):
+    bad_blocks[place] = code
+    with pytest.raises(OSError):
+        data_scan.scan(*drive(), TERMS)
 
 
 @pytest.mark.parametrize(

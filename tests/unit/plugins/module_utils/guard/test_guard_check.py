@@ -240,6 +240,7 @@ FINDINGS = {
             "own_data",
             "passing",
             "marks",
+            "pieces",
             "look",
             "allocated",
             "allocated_bytes",

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import struct
 
 import pytest
@@ -12,7 +14,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity as drive
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import probe
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.data_scan import Terms
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.facts import Facts, Mark
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.facts import Extent, Facts, Mark
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.found_drives import Identity
 
 MIB = 1 << 20
@@ -22,17 +24,18 @@ SUPERBLOCK = bytes(1024 + 24) + struct.pack("<II", 2, 2) + bytes(24) + b"\x53\xe
 
 @pytest.fixture
 def looked_at(fake):
-    """A look at a drive with these pieces ({offset: data}) and marks, by an entry that lifts these codes; its facts."""
+    """A look at a drive with these data, marks and partitions, by an entry that lifts these codes; its facts."""
 
     fake.disk("sda", "8:0", size=SIZE)
 
-    def look_at(pieces, lifted, marks=()):
+    def look_at(data_at, lifted, marks=(), pieces=()):
         with open(fake.path("/dev/sda"), "wb") as node:
-            for offset, data in pieces.items():
+            for offset, data in data_at.items():
                 node.seek(offset)
                 node.write(data)
         facts = Facts("sda", "/dev/sda", "drive", Identity(**drive.identity(fake, "sda")))
         facts.marks += marks
+        facts.pieces += pieces
         probe.look_at(fake, facts, None, Terms(5.0), None, lifted)
         return facts
 
@@ -53,6 +56,43 @@ def test_an_allowed_signature_does_not_count_itself(looked_at):
 def test_a_signature_that_stands_needs_no_further_look(looked_at):
     seen = looked_at({MIB: SUPERBLOCK, 5 * MIB: b"data"}, ["partition_table"], [Mark(0, 512, True)])
     assert seen.signatures and seen.look is None
+
+
+@pytest.fixture
+def bad_block(monkeypatch):
+    """Return what makes the drive unable to give a block."""
+    read = os.preadv
+    monkeypatch.setattr("platform.machine", lambda: "sparc64")  # threads, whose reads go through os.preadv
+
+    def at(place):
+        def preadv(handle, buffers, offset):
+            if offset <= place < offset + sum(len(buffer) for buffer in buffers):
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            return read(handle, buffers, offset)
+
+        monkeypatch.setattr(os, "preadv", preadv)
+
+    return at
+
+
+def test_a_block_that_cannot_be_read_counts_as_data(looked_at, bad_block):
+    bad_block(9 * MIB + 12288)  # where no format keeps what tells of it
+    seen = looked_at({4 * MIB: SUPERBLOCK}, ["signature"])
+    assert seen.signatures == [f"ext, at byte {4 * MIB}"] and seen.failures == []
+    assert seen.unsigned and "cannot read" in seen.unsigned[0]
+
+
+PARTITION = Extent(6 * MIB, 4 * MIB)
+
+
+@pytest.mark.parametrize(
+    "place", [0, 3 * MIB, 5 * MIB - 1, SIZE - 5 * MIB, SIZE - 1, PARTITION.offset + 12288, 9 * MIB + 12288, 11 * MIB]
+)
+def test_where_formats_keep_what_tells_of_them_a_drive_has_to_be_readable(looked_at, bad_block, place):
+    """Else nobody knows whether it is a member of an array: blkid and wipefs end there, in silence."""
+    bad_block(place)
+    (failure,) = looked_at({}, ["signature", "partition_table"], pieces=[PARTITION]).failures
+    assert "cannot be read: Input/output error at byte" in failure and "empty it by hand" in failure
 
 
 def test_a_table_that_was_found_twice_hides_no_more_than_itself(looked_at):

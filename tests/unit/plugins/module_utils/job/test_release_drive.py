@@ -8,6 +8,8 @@ import types
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.deadline import Hangs
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.block_classifier import DataScan
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.facts import Extent
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import release_drive
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
@@ -47,7 +49,7 @@ class Work:
 
 @pytest.fixture
 def work_of(monkeypatch):
-    def make(blank=True, **about):
+    def make(blank=True, unreadable=None, **about):
         work = Work(**about)
         method = types.SimpleNamespace(
             family="any",
@@ -56,9 +58,8 @@ def work_of(monkeypatch):
         )
         monkeypatch.setitem(methods.METHODS, "deallocate", method)
         monkeypatch.setattr(methods, "probe", lambda _host, _identity: {"any": {}})
-        monkeypatch.setattr(
-            release_drive.data_scan, "scan", lambda *_arguments: work.touch("look", types.SimpleNamespace(blank=blank))
-        )
+        seen = DataScan(1 << 20, foreign=None if blank else 4096, unreadable=unreadable)
+        monkeypatch.setattr(release_drive.data_scan, "scan", lambda *_arguments: work.touch("look", seen))
         return work
 
     return make
@@ -68,6 +69,11 @@ def work_of(monkeypatch):
 def test_a_drive_is_left_blank_once_it_reads_so(work_of, blank, state):
     left = release_drive.make_blank(work_of(blank), STEADY)
     assert left.state == state and bool(left.reason) != blank
+
+
+def test_a_drive_that_cannot_be_read_says_where(work_of):
+    left = release_drive.make_blank(work_of(False, unreadable=Extent(4096, 4096)), STEADY)
+    assert (left.state, left.reason) == (release_drive.AS_IS, "it cannot be read at byte 4096 after deallocation")
 
 
 @pytest.mark.parametrize("step", ["check", "discard", "look"])
