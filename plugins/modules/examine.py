@@ -112,7 +112,8 @@ host_info:
   type: dict
   sample: {boot_id: 0d9e3c5e-6d3b-4b6c-9d0f-0f5a3d1c9f11}
 drives:
-  description: See RV(ssdlab.fleet.drive_facts#module:drives); C(link_mb_s) is what the link of each carries, in MB/s.
+  description: See RV(ssdlab.fleet.drive_facts#module:drives); C(link_mb_s) is what the link of each carries in MB/s,
+    where the kernel tells it.
   returned: when O(drive_facts) was answered
   type: list
   elements: dict

@@ -59,9 +59,10 @@ def module_result(host: Host, requested: t.Mapping[str, t.Any], validate: Valida
 
 
 def _with_links(host: Host, found: Values) -> Values:
-    """Return what drive_facts found, with what the link of each drive carries."""
+    """Return what drive_facts found, with what the link of each drive carries, where that is known."""
     for entry in found["drives"]:
         identity = entry.get("identity") or {}
         name = identity.get("kernel_name")
-        entry["link_mb_s"] = links.carries_mb_s(host, name, identity.get("transport")) if name else None
+        carried = links.carries_mb_s(host, name, identity.get("transport")) if name else None
+        entry.update({} if carried is None else {"link_mb_s": carried})
     return found

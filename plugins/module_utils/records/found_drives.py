@@ -46,5 +46,5 @@ class FoundDrive:
     purge: OrMissing[Annotated[t.List[OfferedPurge], Limits(max_items=1000)]] = None
     # What the drive reported about each family of methods, or error, why it could not be queried.
     purge_capabilities: OrMissing[t.Dict[str, Json]] = None
-    # What its link carries one way, of examine alone; null: unknown, or it has none.
-    link_mb_s: t.Optional[Annotated[float, Limits(exclusive_minimum=0)]] = None
+    # What its link carries one way, of examine alone, where it is known.
+    link_mb_s: OrMissing[Annotated[float, Limits(exclusive_minimum=0)]] = None
