@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a purge method is, and what it gets to work with. A family of methods is a file `purge_<family>.py`
-(purge/methods.py).
+"""What a purge method is, and what it gets to work with. A family of methods is a file `purge/<family>.py`, and
+a line of `FAMILIES` (purge/methods.py).
 """
 
 from __future__ import annotations
