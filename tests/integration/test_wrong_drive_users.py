@@ -241,13 +241,16 @@ def test_programs_that_a_site_names_are_no_users_and_writers_are(make_bench):
     ]:
         disk = bench.disk(name)
         disk.waiting(str(program), "-c", script, disk.path)
+    stage(bench.disk("mapped by an agent"), "mapped", bench.disks["mapped by an agent"].path)
+    python = os.path.realpath(sys.executable)
+    bench.disks["mapped by an agent"].entry["passing_programs"] = [{"path": python, "opens_for_writing": True}]
     by_site = [{"path": str(agent), "opens_for_writing": True}]
     bench.disks["written"].entry["passing_programs"] = [
         {"path": str(Path(bench.folder, "writer")), "opens_for_writing": True}
     ]
     outcome = bench.play(variables={SERVER: {"ssd_passing_programs": by_site}})
     outcome.refused("not named", "opened")
-    assert outcome.codes("written") == {"opened"}
+    assert outcome.codes("written") == outcome.codes("mapped by an agent") == {"opened"}
     assert outcome.codes("named") == set()
     by_site[0]["opens_for_writing"] = False
     outcome = bench.play(variables={SERVER: {"ssd_passing_programs": by_site}})

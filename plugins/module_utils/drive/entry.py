@@ -160,11 +160,19 @@ def _options(entry: t.Mapping[str, t.Any]) -> Options:
     cache, cpus = given["write_cache"], given["cpus"]
     given.update(
         allow=list(given["allow"]),
-        passing_programs={each["path"]: each.get("opens_for_writing", False) for each in given["passing_programs"]},
+        passing_programs=_programs(given["passing_programs"]),
         cpus=None if cpus is None else str(cpus),
         write_cache={True: "on", False: "off"}.get(cache, cache),
     )
     return Options(**given)
+
+
+def _programs(given: t.Iterable[t.Mapping[str, t.Any]]) -> dict[str, bool]:
+    """Return the programs by path; of one that is named twice, what either permits."""
+    found: dict[str, bool] = {}
+    for each in given:
+        found[each["path"]] = found.get(each["path"], False) or each.get("opens_for_writing", False)
+    return found
 
 
 NO_OPTIONS = _options({})

@@ -252,7 +252,11 @@ def _read_openers(host: Host, facts: Machine, names: t.Mapping[str, Programs], q
     remote = {mount.number: mount.kind for mount in facts.mounts if _REMOTE.match(mount.kind)}
     facts.keys = {name: other_nodes(host, name) for name in names}
     nodes = {}
-    allowed = {key: programs for name, programs in names.items() for key in facts.keys[name]}
+    allowed: dict[str, Programs] = {}
+    for name, programs in names.items():
+        # Who writes to the file behind a loop device shows in no count of the device.
+        reading = dict.fromkeys(programs, False)
+        allowed.update((key, programs if key.startswith("char ") else reading) for key in facts.keys[name])
     for name, programs in names.items():
         for member in [name, *_partitions(host, name)]:
             number = host.get(f"/sys/class/block/{member}/dev")

@@ -59,6 +59,11 @@ class Opener(t.NamedTuple):
         return f"{self.name} (process {self.pid})" if self.pid else self.name
 
 
+def _may_count(opener: Opener) -> bool:
+    """Return whether one look does not tell: who has it open for writing may write."""
+    return opener.writes or not opener.passing
+
+
 OpenersByKey = t.Dict[str, t.Set[Opener]]
 # By the path of an executable, whether it may also open a drive for writing.
 Programs = t.Mapping[str, bool]
@@ -66,9 +71,7 @@ _NO_PROGRAMS: Programs = {}
 
 
 class _Program(t.NamedTuple):
-    """What a process runs. known: whether it is one of PASSING; path: "" where anybody but root can change it, or in a
-    container.
-    """
+    """What a process runs. known: whether it is one of PASSING; path: by which a site names it, "" for none."""
 
     name: str
     known: bool
@@ -149,7 +152,7 @@ class Watch:
             if (
                 quick
                 and not self._denied
-                and not any(not other.passing for key in self._watched() for other in looks[0].get(key, ()))
+                and not any(_may_count(other) for key in self._watched() for other in looks[0].get(key, ()))
             ):
                 return judge(looks)
             for number in range(1, LOOKS):
@@ -188,8 +191,8 @@ class Watch:
             if pid == os.getpid() or self._is_our_fork(process):
                 continue
             try:
-                keys = self._descriptors.open(process)
-                keys += self._descriptors.mapped(process) if deep else []
+                keys = [(*each, False) for each in self._descriptors.open(process)]
+                keys += [(*each, True) for each in self._descriptors.mapped(process)] if deep else []
             except OSError as error:
                 # A security module may keep everybody out of init, which uses no drive itself (docs/wrong-drives.md).
                 if error.errno not in GONE and pid != 1:
@@ -198,9 +201,10 @@ class Watch:
                     )
                     self._denied[text] = self._denied.get(text, 0) + 1
                 continue
-            for key, writes in keys:
+            for key, writes, is_mapped in keys:
                 program = self._program(process)
-                passing = program.passes(writes, self._allowed.get(key, _NO_PROGRAMS))
+                # Nothing would show what is written through a mapping.
+                passing = program.passes(writes, _NO_PROGRAMS if is_mapped else self._allowed.get(key, _NO_PROGRAMS))
                 found.setdefault(key, set()).add(Opener(program.name, pid, writes, passing))
         return found
 
@@ -227,10 +231,21 @@ class Watch:
             shown = self._host.get(process + "/comm") or "?"
             here = self._in_our_root(process)
             known = name in PASSING and _TRUSTED_PLACES.match(path) is not None and here
-            named = here and any(path in programs for programs in self._allowed.values())
-            is_roots = named and not (ownership.problems(os.path.dirname(path)) or ownership.alone_problems(path))
-            self._programs[at] = _Program(name if known else shown, known, path if is_roots else "")
+            self._programs[at] = _Program(name if known else shown, known, self._named(process) if here else "")
         return self._programs[at]
+
+    def _named(self, process: str) -> str:
+        """Return the path by which a site names the very file that a process runs; "": none does, or others than root
+        could change it.
+        """
+        for path in {path for programs in self._allowed.values() for path in programs}:
+            try:
+                is_it = os.path.samestat(os.stat(self._host.path(process + "/exe")), os.lstat(path))
+            except OSError:
+                continue
+            if is_it and not (ownership.problems(os.path.dirname(path)) or ownership.alone_problems(path)):
+                return path
+        return ""
 
     def _in_our_root(self, process: str) -> bool:
         """Return whether paths mean to a process what they mean to us: in a container /usr/sbin/smartd is what its

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import typing as t
 
-from ..drive import attributes, power
+from ..drive import attributes, entry, power
 from ..guard.controller_reset import InUse, alone_on_controller
 from ..measure import fio
 from ..measure.disturbances import TOLD
@@ -94,7 +94,8 @@ class BeforeReadBack:
     @contextlib.contextmanager
     def _alone(self, what: str) -> t.Iterator[str]:
         try:
-            with alone_on_controller(self._station.job.host, self._station.name) as node:
+            programs = entry.parse(self._station.plan.selector).options.passing_programs
+            with alone_on_controller(self._station.job.host, self._station.name, programs) as node:
                 yield node
         except InUse as error:
             raise NotPossible(f"its controller can't {what}: {error}") from None

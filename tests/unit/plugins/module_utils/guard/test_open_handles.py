@@ -115,6 +115,34 @@ def test_a_program_that_a_site_names_passes_by_where_only_root_can_change_it(
     assert [program.passes(writes, named.get("8:0", {})) for writes in (False, True)] == passes
 
 
+@pytest.mark.parametrize("how", ["replaced", "deleted", "by a link"])
+def test_a_named_program_is_the_very_file_that_runs(fake, tmp_path_factory, how):
+    """As after a bind mount over its path, or where somebody ran his own and removed it; a link leads anywhere."""
+    folder = tmp_path_factory.mktemp("vendor")
+    running, named = folder / "running", folder / "agent"
+    running.write_text("")
+    {"replaced": lambda: named.write_text(""), "deleted": lambda: None, "by a link": lambda: named.symlink_to(running)}[
+        how
+    ]()
+    fake.put("/proc/7/comm", "agent\n")
+    os.symlink(running, fake.path("/proc/7/exe"))
+    os.symlink(fake.path("/"), fake.path("/proc/7/root"))
+    named_by_key = {"8:0": {str(named): True}}
+    assert Watch(fake, set(), {}, {}, {}, allowed=named_by_key)._program("/proc/7").path == ""
+
+
+@pytest.mark.parametrize("writes, looked", [(True, LOOKS), (False, 1)])
+def test_one_look_is_enough_where_nobody_may_write(fake, monkeypatch, writes, looked):
+    """A job looks once at drives that it holds, and more often where an agent has one open for writing."""
+    seen = []
+    monkeypatch.setattr(
+        Watch, "look", lambda *_watch, **_deep: seen.append(1) or {"8:0": {Opener("agent", 7, writes, True)}}
+    )
+    monkeypatch.setattr("time.sleep", lambda _s: None)
+    assert Watch(fake, set(), {"/dev/sda": "8:0"}, {}, {}).observe(quick=True).users == {}
+    assert len(seen) == looked
+
+
 @pytest.mark.parametrize("more, users", [(8, {"8:0": ["a process that wrote to it"]}), (0, {})])
 def test_a_program_that_may_open_for_writing_counts_once_the_kernel_counts_a_write(fake, monkeypatch, more, users):
     """Through a node of another name inotify tells nothing."""

@@ -36,6 +36,7 @@ class Station:
         answers = fake.run
         fake.run = lambda argv, *more, **options: self.answer(argv) or answers(argv, *more, **options)
         self.job = types.SimpleNamespace(host=fake)
+        self.plan = types.SimpleNamespace(selector={"serial": "SN1"})
         self.held = types.SimpleNamespace(path="/dev/nvme0n1")
         self.watchdog = types.SimpleNamespace(call=lambda _what, step, _longer_s: step())
         self.kernel_log = types.SimpleNamespace(by_us=self.by_us)
