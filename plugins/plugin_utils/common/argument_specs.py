@@ -186,6 +186,8 @@ def _wanted(variable: str, value: t.Any, rules: Rules) -> str:
     if "choices" in about:
         words = [str(each) for each in about["choices"]]
         return f"one of: {', '.join(each or repr(each) for each in words)}{suggestion(str(value), words)}"
+    if "options" in about:
+        return f"{KINDS[about['type']]} of mappings with {', '.join(about['options'])}"
     return KINDS[about["type"]]
 
 

@@ -14,6 +14,7 @@ from ...module_utils.purge.method import PurgeError
 from ...module_utils.records.plan import Plan, PlannedPurge, PlannedTest, Tune
 from ..common import argument_specs
 from ..common import schema as schemas
+from ..common.units import plan_duration_closely
 from . import (
     criteria_files,
     health_criteria,
@@ -101,8 +102,8 @@ def choose_tests(
         before_s = reads_s(variables, drives)
         problem = (
             f"ssd_time_budget: no test of the plan fits into {variables['ssd_time_budget']}: the shortest, "
-            f"{name}, may take {longest_s / 3600:.1f} h"
-            + f", and finding how many drives run at a time {before_s / 3600:.1f} h"
+            f"{name}, may take {plan_duration_closely(longest_s)}"
+            + f", and finding how many drives run at a time {plan_duration_closely(before_s)}"
             * bool(before_s)
         )
         raise planning.PlanError([f"{problem}; give more time or a shorter plan"])

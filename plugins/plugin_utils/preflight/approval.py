@@ -118,7 +118,7 @@ def command_text(plan: ApprovedPlan, path: str) -> list[str]:
     given = f"ssd_approved_plan={path}" if _PLAIN_PATH.fullmatch(path) else json.dumps({"ssd_approved_plan": path})
     return [
         f"To be approved: {what}: {path}",
-        "What it lists, and nothing else, is then erased by: "
+        "What it lists, and nothing else, is then erased by this, with the same inventory and other -e as now: "
         f"ansible-playbook {PLAYBOOKS[plan.step]} -i <inventory> -e ssd_mode=destructive -e {shlex.quote(given)}",
     ]
 

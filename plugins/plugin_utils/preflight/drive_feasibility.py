@@ -17,31 +17,33 @@ from .findings import Finding, HostAnswer
 
 # Those whose self-tests nvme-cli or smartctl begins (drive/self_test.py).
 _TEST_THEMSELVES = ("nvme", "sata", "sas")
-_REMEDY = "take {0} out of the test, or measure this drive in a run without it"
+_REMEDY = "take {0}, or measure this drive in a run without it"
 
 
 def findings(views: t.Sequence[HostAnswer], plans: t.Mapping[str, Plan]) -> list[Finding]:
     """Return what tests ask of drives that can't do it, each key of a drive once."""
     return [
-        Finding(f"{text}; {_REMEDY.format(key)}", view.name, drive.drive, drive.drive)
+        Finding(f"{text}; {_REMEDY.format(what)}", view.name, drive.drive, drive.drive)
         for view in views
         for drive in (plans[view.name].drives if view.name in plans else ())
-        for key, text in _of_drive(view, drive).items()
+        for text, what in _of_drive(view, drive)
     ]
 
 
-def _of_drive(view: HostAnswer, drive: PlannedDrive) -> dict[str, str]:
-    """Return why it can't do what a key asks for, by key."""
+def _of_drive(view: HostAnswer, drive: PlannedDrive) -> list[tuple[str, str]]:
+    """Return of each key why it can't do what that asks for, and what to take out of what."""
     seen = next((one for one in view.drives or () if str(one.drive) == drive.drive), None)
     told = list(methods.reported((seen and seen.purge_capabilities) or {}).values())
     nvme = next((one for one in told if isinstance(one, NvmeDrive)), None)
     ata = next((one for one in told if isinstance(one, AtaDrive)), None)
-    found: dict[str, str] = {}
+    found: dict[str, tuple[str, str]] = {}
     for test in drive.tests:
         for key, why in _asked(test, drive.expected.get("transport"), nvme, ata).items():
             if why:
-                found.setdefault(key, f"test {test.name}: {key}: {why}")
-    return found
+                # A self-test is all that its test does.
+                what = f"{test.name} out of the plan" if test.self_test else f"{key} out of the test"
+                found.setdefault(key, (f"test {test.name}: {key}: {why}", what))
+    return list(found.values())
 
 
 def _asked(test: PlannedTest, transport: str | None, nvme: NvmeDrive | None, ata: AtaDrive | None) -> dict[str, str]:

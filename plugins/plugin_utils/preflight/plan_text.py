@@ -368,7 +368,7 @@ def _times(asked: PlannedIntegrity) -> str:
 def _until(test: PlannedTest) -> str:
     rounds, steady = test.rounds, test.steady_state
     limits = [
-        f"{rounds.max} rounds" if rounds.max else "",
+        f"{rounds.max} round{'s' * (rounds.max != 1)}" if rounds.max else "",
         f"{rounds.capacity_multiple:g} x the user capacity written" if rounds.capacity_multiple else "",
         plan_duration(rounds.time_limit_s) if rounds.time_limit_s else "",
     ]

@@ -308,6 +308,8 @@ def _name(host: HostView, drive: DriveStatus) -> str:
 def _round(drive: DriveStatus) -> str:
     if drive.phase != "measure" or not drive.round:
         return ""
+    if drive.round_max and drive.round > drive.round_max:
+        return f"round {drive.round}, {drive.round_max} undisturbed"
     return f"round {drive.round}" + (f" of {drive.round_max}" if drive.round_max else "")
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods, purge_step, scsi
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.events import Verification
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.purge import Verification
 
 PAGE = "/sys/block/sda/device/vpd_pgb2"
 # SBC-4, 6.6.4: PAGE CODE B2h, PAGE LENGTH 4, then a threshold exponent and the byte with LBPRZ (4:2).

@@ -57,8 +57,9 @@ def test_who_changes_what_a_source_prescribes_has_no_result_by_it(entry, expecte
 
 
 @pytest.mark.parametrize("plan", PLANS)
-def test_shipped_plans_state_a_source_of_their_own_but_for_the_demo(plan):
-    assert set(departing(plan)) == ({"wsat", "iops"} if plan == "demo" else set())
+def test_shipped_plans_state_a_source_of_their_own_but_for_short_cells_and_shared_states(plan):
+    known = {"demo": {"wsat", "iops"}, "full": {"throughput-128k", "iops", "latency"}}
+    assert set(departing(plan)) == known.get(plan, set())
 
 
 def test_a_file_of_the_site_over_a_shipped_test_of_its_name(tmp_path):

@@ -240,7 +240,7 @@ def test_what_the_time_budget_leaves_out_is_neither_asked_for_nor_planned_but_to
     ]
     (found,) = decide(fleet(ssd_plan=plan, ssd_criteria=[], ssd_time_budget="1min")).findings
     assert found.startswith(
-        "h1: ssd_time_budget: no test of the plan fits into 1min: the shortest, short, may take 0.1 h"
+        "h1: ssd_time_budget: no test of the plan fits into 1min: the shortest, short, may take 5 min 2 s"
     )
 
 

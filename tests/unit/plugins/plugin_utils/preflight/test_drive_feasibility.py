@@ -58,6 +58,7 @@ def test_only_nvme_drives_are_reset_or_put_to_rest(test, key, transport):
 @pytest.mark.parametrize("transport", ["loop", "usb", "pcie", "virtio", None])
 def test_only_drives_that_a_tool_can_ask_test_themselves(transport):
     (text,) = told(SELF_TEST, transport)
+    assert text.endswith("; take one out of the plan, or measure this drive in a run without it")
     assert text.startswith("h1: drive S1: test one: self_test: only NVMe, SATA and SAS drives test themselves, and ")
 
 

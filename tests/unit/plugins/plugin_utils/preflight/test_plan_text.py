@@ -190,7 +190,7 @@ def test_plan_mode_says_what_would_be_erased_and_run():
 def test_plan_mode_says_that_cells_are_shuffled():
     test = {"name": "x", "cells": [CELL, {**CELL, "read_pct": 100}], "cell_order": "shuffled", "rounds": {"max": 1}}
     text = "\n".join(plan_text.describe(make([test]), {}))
-    assert "rounds of 2 cells (2 min, in another order each round) until 1 rounds" in text
+    assert "rounds of 2 cells (2 min, in another order each round) until 1 round" in text
 
 
 def test_plan_mode_says_what_is_read_back_and_its_time():

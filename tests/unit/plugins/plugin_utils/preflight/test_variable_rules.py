@@ -45,6 +45,11 @@ def test_what_disturbs_a_cell_can_be_set(variable, value, says):
         ("precondition_block_size", "1 MB", "precondition_block_size: '1 MB' must be a block size, such as 128KiB"),
         ("workload_ioengine", "io_urng", "must be one of: libaio, io_uring, io_uring_polled; did you mean io_uring?"),
         ("ssd_rated_tbw", [{"model": "*", "tbw": 7300}], ""),
+        (
+            "ssd_passing_programs",
+            [{"path": "/a", "opens_for_write": True}],
+            "a list of mappings with path, opens_for_writing",
+        ),
         ("ssd_rated_tbw", [{"model": "*", "tbw": 1e300}], "a number of terabytes above 0, up to a billion"),
         ("ssd_step", "pruge", "ssd_step: 'pruge' must be one of: qualify, purge, precondition, tune"),
         ("ssd_collect_limits", "all", "ssd_collect_limits: 'all' must be a mapping"),

@@ -76,6 +76,15 @@ def test_a_metric_says_direction_and_unit(name, value, text):
     assert metric(name, value) == text
 
 
+@pytest.mark.parametrize(
+    ("round_max", "shown"),
+    [(25, "round 3 of 25"), (3, "round 3 of 3"), (2, "round 3, 2 undisturbed"), (None, "round 3")],
+)
+def test_a_round_beyond_the_last_one_says_that_disturbed_ones_are_measured_again(round_max, shown):
+    text = lines([host("a", drives=[{**MEASURING, "round_max": round_max}])], NOW)
+    assert f"{shown}  " in text[1]
+
+
 def test_columns_are_aligned_and_the_last_one_is_free():
     rows = [["a", "long cell", "x"], ["bb", "this one ends its row"], ["ccc", "y", "z", "w"]]
     assert columns(rows) == ["  a    long cell  x", "  bb   this one ends its row", "  ccc  y          z  w"]
