@@ -23,6 +23,8 @@ ANSIBLE = re.compile(
     r"(PLAY|TASK) |(ok|changed|included|fatal): |\S+ +: ok=|\d+ warnings|- |HOST |MODEL |\s*[\[\]{}]|\s*$"
 )
 FAILURE = re.compile(r"^\[ERROR\].*?(?=^fatal: )", re.DOTALL | re.MULTILINE)
+# How long that took decides whether drives share the line.
+TIMED = re.compile(r"\s+read all \S+ \S+ in ")
 LOOK = re.compile(r"\d\d:\d\d:\d\d  ")
 WIDTH, CUT = 120, "…"
 
@@ -36,15 +38,17 @@ def awx(site, loop_drive, tmp_path):
 def lines(node, said):
     """What a job says to people. Of a watch only its last look: how often it looks depends on the machine."""
     kept = [line for line in FAILURE.sub("", COLOURS.sub("", said)).splitlines() if not ANSIBLE.match(line)]
+    kept = [line for line in kept if not TIMED.match(line)]
     if node.startswith("watch"):
         kept = kept[[number for number, line in enumerate(kept) if LOOK.match(line)][-1] :]
     return kept
 
 
 def readable(told, awx):
-    """The lines of a transcript, without folders of this test."""
+    """The lines of a transcript, without folders of this test, and digests, in which these are."""
     text = "\n".join(told).replace(str(awx.site.drives[0].file.parent), "…")
-    return re.sub(re.escape(str(awx.folder)) + r"/[^/\s]+", "…", text).splitlines()
+    text = re.sub(re.escape(str(awx.folder)) + r"/[^/\s]+", "…", text)
+    return re.sub(r"(SHA-256|line) [0-9a-f]{8,}", r"\1 …", text).splitlines()
 
 
 def cut(line):
