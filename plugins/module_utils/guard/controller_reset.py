@@ -33,22 +33,19 @@ IN_USE = (
 )
 
 
-_NO_PROGRAMS: Programs = {}
-
-
 class InUse(Exception):
     """The controller can't be reset: somebody else would notice. The message says who."""
 
 
 @contextlib.contextmanager
-def alone_on_controller(host: Host, name: str, programs: Programs = _NO_PROGRAMS) -> t.Iterator[str]:
+def alone_on_controller(host: Host, name: str, programs: Programs | None = None) -> t.Iterator[str]:
     """Yield the node of the controller of a drive that we hold; its other namespaces are nobody's, and held, meanwhile.
 
     name: the drive's kernel name, whose lock keeps runs of ours off all namespaces of its serial number. programs:
     those that only look at drives (ssd_passing_programs). Raises InUse.
     """
     node, beside = _controller(host, name)
-    shared = probe.machine(host, {other: programs for other in beside}) if beside else Machine()
+    shared = probe.machine(host, {other: programs or {} for other in beside}) if beside else Machine()
     with contextlib.ExitStack() as held:
         for other in beside:
             held.callback(os.close, _hold(host, other, shared))
