@@ -50,7 +50,7 @@ def all_cells(plan, identity, **variables):
         {**test, "active_range_pct": 100, "cells": [scaled(cell) for cell in test["cells"]]} for test in plan_of(plan)
     ]
     done = planned(tests, identity, **variables)
-    return [cell for test in done["drives"][0]["tests"] for cell in corners(test["cells"])]
+    return [cell for test in done["drives"][0]["tests"] if test["cells"] for cell in corners(test["cells"])]
 
 
 def corners(cells):
