@@ -67,7 +67,7 @@ for name in names:
         kinds[libc.inotify_add_watch(handle, b"/dev/" + node.encode(), 0x20)] = kind  # IN_OPEN
 for _round in range(rounds):
     shared = facts.Machine()
-    device_users.read_machine(host, shared, names, quick=False)
+    device_users.read_machine(host, shared, {name: {} for name in names}, quick=False)
     with contextlib.suppress(BlockingIOError):
         events = os.read(handle, 1 << 20)
         for place in range(0, len(events), 16):  # no event has a name: what is watched is no folder
