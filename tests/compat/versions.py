@@ -81,9 +81,9 @@ def pythons() -> dict[Version, str]:
 
 
 def documented() -> dict[Version, Supported]:
-    """The README's table: for each ansible-core the Pythons that it takes."""
+    """The table of docs/install.md: for each ansible-core the Pythons that it takes."""
     table = {}
-    for row in ROW.finditer((ROOT / "README.md").read_text(encoding="utf-8")):
+    for row in ROW.finditer((ROOT / "docs/install.md").read_text(encoding="utf-8")):
         numbers = [int(number) for number in row.groups()[1:]]
         pairs = [(numbers[index], numbers[index + 1]) for index in range(0, len(numbers), 2)]
         for name in row.group(1).split(", "):

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The line of README.md that names the oldest versions says what the code and the recorded lines of kernels say."""
+"""The line of docs/install.md that names the oldest versions says what the code and the recorded lines of kernels say."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LINE = re.compile(r"^\*\*Oldest versions\*\*: .*$", re.MULTILINE)
 
 
 def told(what):
-    (line,) = LINE.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    (line,) = LINE.findall((ROOT / "docs/install.md").read_text(encoding="utf-8"))
     return re.findall(rf"{what} (\d+\.\d+)", line)
 
 
@@ -44,7 +44,7 @@ def test_of_ansible_core_what_the_collection_takes():
 
 def test_of_python_what_the_table_below_it_has():
     rows = re.findall(
-        r"^\| 2\.\d+.* \| (3\.\d+) to .* \| (3\.\d+) to", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE
+        r"^\| 2\.\d+.* \| (3\.\d+) to .* \| (3\.\d+) to", (ROOT / "docs/install.md").read_text("utf-8"), re.MULTILINE
     )
     on_controllers, on_servers = (min(found, key=lambda text: int(text[2:])) for found in zip(*rows))
     assert told("Python") == [on_servers, on_controllers]
