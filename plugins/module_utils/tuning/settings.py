@@ -77,7 +77,10 @@ def _restore_one(host: Host, item: Setting) -> Setting:
         return replace(item, effective=None, outcome="not_applicable", message=item.path + " is gone")
     message = ""
     if value != item.before:
-        _outcome, message = KINDS[item.kind].write(host, item, t.cast(str, item.before))
+        outcome, message = KINDS[item.kind].write(host, item, t.cast(str, item.before))
+        # A container may read what it can't write, and what others change meanwhile was never made here.
+        if outcome == "not_applicable" and value != item.wanted:
+            return replace(item, effective=value, outcome=outcome, message=message)
         value = current(host, item)
     return replace(item, effective=value, outcome="restored" if value == item.before else "failed", message=message)
 

@@ -215,3 +215,20 @@ def test_what_the_kernel_refuses_is_told_in_words(host, tmp_path, path, number, 
     setting = Setting("sysfs", "n", path, "y")
     (item,) = tuning.apply(host, [setting], str(tmp_path / "tuning.json"))
     assert item.outcome == outcome and words in item.message
+
+
+def test_what_could_only_be_read_and_another_changed_meanwhile_is_not_ours_to_put_back(host, tmp_path):
+    """As in a container, whose /proc/sys is the machine's and read-only."""
+
+    def refuse(*_given):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    path, record, write = "/proc/sys/vm/swappiness", str(tmp_path / "tuning.json"), host.write
+    os.makedirs(host.root + "/proc/sys/vm", exist_ok=True)
+    with open(host.root + path, "w") as out:
+        out.write("60")
+    host.write = refuse
+    (made,) = tuning.apply(host, [Setting("sysfs", "vm.swappiness", path, "1")], record)
+    write(path, "7")
+    (back,) = tuning.restore(host, record)
+    assert (made.outcome, back.outcome) == ("not_applicable", "not_applicable") and not os.path.exists(record)
