@@ -32,14 +32,14 @@ def fleet_page(tmp_path_factory):
 
 def test_a_bad_drive_and_a_bad_host_are_told_above_everything(browser, fleet):
     show(browser, fleet, height=900)
-    host, drive = browser.execute_script(
-        "return [...document.querySelectorAll('.cards .card')].slice(0, 2).map(c => [c.textContent, "
-        "c.getBoundingClientRect().bottom])"
+    drive, host = browser.execute_script(
+        "return [...document.querySelectorAll('.first li')].map(line => [line.textContent, "
+        "line.getBoundingClientRect().bottom])"
     )
-    assert "h4" in host[0] and "AMI 2.4 where 5 of 5 others have AMI 2.6" in host[0] and host[1] < 900
-    news = browser.execute_script("return document.querySelector('.news').getBoundingClientRect().bottom")
-    assert news < 350
-    assert "S1-2 on h1" in drive[0] and "It is the drive, not the host" in drive[0] and drive[1] < 900
+    assert "h4" in host[0] and "AMI 2.4 where 5 of 5 others have AMI 2.6" in host[0] and host[1] < 350
+    assert "S1-2 on h1" in drive[0] and drive[1] < 350
+    told = browser.execute_script(f"return {ROWS}[0].querySelector('.why').textContent")
+    assert told.startswith("write IOPS below its limit") and "It is the drive, not the host" in told
     first = browser.execute_script(
         "return document.querySelector('#heat li').textContent + document.querySelectorAll('#heat li:first-child "
         "i.worse').length"

@@ -29,34 +29,54 @@ MOST_TOLD = 20
 MOST_CURVES = 150
 
 
-def bad_lines(rows: t.Sequence[Record], fleet: Record, made: t.Container[str]) -> list[Record]:
-    """[{css, title, items: [{name, page, host, host_page, why}], more}] of failed drives, low hosts, and drives that
-    stand out; none where there is nothing to tell. rows: worst first.
+# Verdicts that need a look, as the page's first lines name them, and what else does.
+BAD = {"fail": "Failed", "error": "Ended with an error", "invalid": "Not measured validly"}
+
+
+def bad_lines(
+    rows: t.Sequence[Record], fleet: Record, made: t.Container[str], silent: t.Sequence[Record] = ()
+) -> list[Record]:
+    """[{css, title, items: [{name, page, host, host_page, why}], more}] of drives that did not pass, low hosts, drives
+    that stand out, and hosts that say nothing; none where there is nothing to tell. rows: worst first. silent: records
+    of hosts.
     """
-    failed = [row for row in rows if row["verdict"] == "fail" and not row["host_fault"]]
-    apart = [row for row in rows if row["outliers"] and row["verdict"] != "fail"]
     by_host: dict[str, int] = {}
     for row in rows:
         by_host[row["host"]] = by_host.get(row["host"], 0) + row["host_fault"]
     low = list(fleet.get("low_hosts") or [])
+    apart = [row for row in rows if row["outliers"] and row["verdict"] == "pass"]
+    untested = [row for row in rows if row["verdict"] == "not_tested"]
+
+    def of_drives(css: str, title: str, told: t.Sequence[Record], why: t.Callable[[Record], str]) -> Record:
+        return _line(css, title, alike(told), lambda row: _drive(row, made, why(row)))
+
     found = [
-        _line("fail", "Failed", failed, lambda row: _drive(row, made, _missed(row))),
-        _line("low", f"Slow host{'s' if len(low) > 1 else ''}", low, lambda entry: _host(entry, made, by_host)),
-        _line(
-            "invalid", f"Stand{'' if len(apart) > 1 else 's'} out", apart, lambda row: _drive(row, made, _apart(row))
+        *(
+            of_drives(
+                verdict, title, [row for row in rows if (row["verdict"], row["host_fault"]) == (verdict, False)], why
+            )
+            for (verdict, title), why in zip(BAD.items(), (_missed, _reason, _causes))
         ),
+        _line("low", f"Slow host{'s' if len(low) > 1 else ''}", low, lambda entry: _host(entry, made, by_host)),
+        of_drives("invalid", f"Stand{'' if len(apart) > 1 else 's'} out", apart, _apart),
+        of_drives("not_tested", "Not tested", untested, _reason),
+        _line("not_tested", "Not heard of", list(silent), _silent_host),
     ]
     return [line for line in found if line["items"]]
 
 
 def _line(css: str, title: str, told: t.Sequence[Record], item: t.Callable[[Record], Record]) -> Record:
     items = [item(each) for each in told[:MOST_NAMED]]
-    return {"css": css, "title": title, "items": items, "more": len(told) - len(items)}
+    more = sum(len(each.get("drives", [])) or 1 for each in told[MOST_NAMED:])
+    return {"css": css, "title": title, "items": items, "more": more}
 
 
 def _drive(row: Record, made: t.Container[str], why: str) -> Record:
     host_page = made_page(page_names.host_page(row["host"]), made)
+    several = len(row["drives"])
     about = {"name": _short(row["serial"] or row["short"], LONGEST_NAME), "page": made_page(row["page"], made)}
+    if several > 1:
+        about = {"name": f"{several} drives", "page": ""}
     return {**about, "host": _short(row["host"], LONGEST_NAME), "host_page": host_page, "why": _short(why)}
 
 
@@ -74,7 +94,20 @@ def _missed(row: Record) -> str:
     if figure and figure["met"] is False:
         shown = units.show(figure["metric"], figure["value"])
         return ", ".join([f"{figure['test']} {figure['metric']} {shown}", *figure_limits(figure)])
+    return _reason(row)
+
+
+def _reason(row: Record) -> str:
     return str(row["reasons"][0]) if row["reasons"] else ""
+
+
+def _causes(row: Record) -> str:
+    return ", ".join(run_headline.causes(row)) if row["reasons"] else ""
+
+
+def _silent_host(record: Record) -> Record:
+    why = ": ".join(text for text in (record["state"], record.get("message")) if text)
+    return {"name": _short(record["host"], LONGEST_NAME), "page": "", "host": "", "host_page": "", "why": _short(why)}
 
 
 def _apart(row: Record) -> str:
@@ -91,18 +124,12 @@ def view(sources: Sources, rows: list[Record], made: t.Container[str], earlier: 
     """
     fleet = sources.fleet
     frame = distributions.figures(sources) if len(rows) > 1 else None
-    attention = cards([row for row in rows if row["verdict"] != "pass" or row["outliers"]])
+    silent = _silent(sources, {row["host"] for row in rows if row["verdict"] == "not_tested"})
     return {
         **about(sources, rows),
-        "headline": headline(rows, fleet),
-        "first": bad_lines(rows, fleet, made),
+        "headline": headline(rows),
+        "first": bad_lines(rows, fleet, made, silent),
         "warnings": result_warnings.implausible_limits(sources.run, sources.judgement)[:MOST_TOLD],
-        "attention": attention[:MOST_TOLD],
-        "attention_more": sum(len(card["drives"]) for card in attention[MOST_TOLD:]),
-        "low_hosts": [
-            {**entry, "page": made_page(page_names.host_page(entry["host"]), made)}
-            for entry in fleet.get("low_hosts") or []
-        ][:MOST_TOLD],
         "fleet": fleet,
         "groups": distributions.groups(fleet, frame),
         "news": changes.news(fleet, earlier),
@@ -114,21 +141,18 @@ def view(sources: Sources, rows: list[Record], made: t.Container[str], earlier: 
         "pages": sum(row["page"] in made for row in rows),
         "made": made,
         "hosts": len({row["host"] for row in rows} | set(sources.hosts)),
-        "silent": _silent(sources, {card["host"] for card in attention if card["verdict"] == "not_tested"})[:MOST_TOLD],
         "data": data(sources, rows, made, frame),
         "damaged_lines": sources.damaged_lines,
     }
 
 
-def cards(attention: t.Sequence[Record]) -> list[Record]:
-    """Rows that need attention, as they are told: drives of a host with the same verdict for the same reasons, or by
-    the host's fault, at once, as `drives` of the first.
-    """
-    alike: dict[t.Any, list[Record]] = {}
-    for number, row in enumerate(attention):
-        own = number if row["outliers"] or not row["reasons"] else row["host_fault"] or tuple(row["reasons"])
-        alike.setdefault((row["host"], row["verdict"], own), []).append(row)
-    return [{**drives[0], "drives": drives} for drives in alike.values()]
+def alike(rows: t.Sequence[Record]) -> list[Record]:
+    """Rows of one verdict as they are told: drives of a host with the same reasons as `drives` of the first."""
+    groups: dict[t.Any, list[Record]] = {}
+    for number, row in enumerate(rows):
+        own = number if row["outliers"] or not row["reasons"] else tuple(row["reasons"])
+        groups.setdefault((row["host"], own), []).append(row)
+    return [{**drives[0], "drives": drives} for drives in groups.values()]
 
 
 def _silent(sources: Sources, told: t.Container[str]) -> list[Record]:
@@ -161,24 +185,10 @@ def _departures(tests: Record) -> list[Record]:
     ]
 
 
-def headline(rows: list[Record], fleet: Record) -> str:
-    """Return the run in one or two sentences."""
+def headline(rows: t.Sequence[Record]) -> str:
+    """Return the run in a sentence."""
     told = run_headline.of_run(rows)
-    said = f"{told[0].upper()}{told[1:]}."
-    low = [entry["host"] for entry in fleet.get("low_hosts") or []]
-    apart = {(found["host"], found["drive"]) for found in fleet.get("outliers") or []}
-    more = []
-    if low:
-        more.append(f"host {low[0]} is slow as a whole" if len(low) == 1 else f"{len(low)} hosts are slow as a whole")
-    if len(apart) == 1:
-        # One is named, as one host is: whoever reads no further knows where to go.
-        name = next((f"{row['short']} on {row['host']}" for row in rows if (row["host"], row["drive"]) in apart), "")
-        more.append(f"drive {name} stands out from its peers")
-    elif apart:
-        more.append(f"{len(apart)} drives stand out from their peers")
-    return said + (
-        f" {more[0][0].upper()}{more[0][1:]}" + "".join(f", {text}" for text in more[1:]) + "." if more else ""
-    )
+    return f"{told[0].upper()}{told[1:]}."
 
 
 def _margin(margin: Record | None, earlier: t.Container[str]) -> Record | None:

@@ -92,7 +92,7 @@ def text(sources: Sources, rows: list[Record], pattern: str) -> str:
         "verdicts": counted,
         "models": models,
         "drives": drives,
-        "headline": _without(page.headline(mine, {}), others),
+        "headline": _without(page.headline(mine), others),
         "up": "",
         "finished": max(finished, default="") or None,
         "plotly": Markup(assets.script()),

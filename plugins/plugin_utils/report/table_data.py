@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ..common import units
+from ..verdict import headline
 from ..verdict.verdicts import VERDICTS
 from . import distributions, page_names, svg
 from .run_sources import Sources, racks
@@ -15,7 +16,7 @@ from .run_sources import Sources, racks
 Record = dict[str, t.Any]
 MOST_SPARKS = 1000
 SPARK_POINTS = 24
-LONGEST_TEXT = 240
+LONGEST_TEXT = 400
 
 
 def made_page(page: str, made: t.Container[str]) -> str:
@@ -73,6 +74,7 @@ def _listed(
             _off(figure),
             texts.setdefault(_said(figure), len(texts)),
         ]
+    why, in_full = _why(row)
     return [
         VERDICTS.index(row["verdict"]),
         places["host"][row["host"]],
@@ -82,18 +84,29 @@ def _listed(
         places["firmware"][row["firmware"] or ""],
         row["serial"] if row["serial"] != row["drive"] else "",
         shown or 0,
-        texts.setdefault(_why(row), len(texts)),
+        texts.setdefault(why, len(texts)),
         spark,
         1 if row["outliers"] else 2 if row["low"] else 0,
+        texts.setdefault(in_full, len(texts)),
     ]
 
 
-def _why(row: Record) -> str:
-    if row["verdict"] == "pass" and row["outliers"]:
-        return str(row["outliers"][0]["reason"])
-    if row["verdict"] == "pass" and row["low"]:
-        return f"its host {row['host']} is slow as a whole"
-    text = row["reasons"][0] if row["reasons"] else ""
+def _why(row: Record) -> tuple[str, str]:
+    """(in a few words, in full): the second is empty where the first says it all."""
+    if row["verdict"] == "pass":
+        if row["outliers"]:
+            return f"stands out: {row['outliers'][0]['reason']}", ""
+        held = headline.of_drive(row).partition(", ")[2]
+        return f"its host {row['host']} is slow as a whole" if row["low"] else held, ""
+    told = row["reasons"][0] if row["reasons"] else ""
+    if row["outliers"]:
+        told += f". {row['outliers'][0]['test']}: {row['outliers'][0]['reason']}"
+        told += ". It is the drive, not the host." if row["outliers"][0]["cause"] == "drive" else "."
+    short = ", ".join(headline.causes(row)) if row["reasons"] else ""
+    return short, _cut(told) if told != short else ""
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The line of docs/install.md that names the oldest versions says what the code and the recorded lines of kernels say."""
+"""The oldest versions that docs/install.md names are those of the code and of the recorded lines of kernels."""
 
 from __future__ import annotations
 

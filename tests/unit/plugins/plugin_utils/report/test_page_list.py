@@ -36,10 +36,7 @@ def fixture_index(tmp_path_factory):
 
 def test_what_is_wrong_comes_first(index):
     html = index.read_text()
-    assert (
-        "23 of 24 drives passed; 1 failed: write IOPS below its limit. "
-        "Host h4 is slow as a whole, drive S1-2 on h1 stands out from its peers." in html
-    )
+    assert ">23 of 24 drives passed; 1 failed: write IOPS below its limit.</h2>" in html
     assert "bios: AMI 2.4 where 5 of 5 others have AMI 2.6" in html and "It is the drive, not the host." in html
     drives = fleets.data_of(index)["drives"]
     assert [drive[2] for drive in drives[:5]][0] == "S1-2" and {drive[2][:2] for drive in drives[1:5]} == {"S4"}
