@@ -107,6 +107,7 @@ CHECKS = (
     ),
     Check("changelog", SOURCE, "antsibull-changelog lint"),
     Check("docs", SOURCE, "antsibull-docs lint-collection-docs --plugin-docs --validate-collection-refs self ."),
+    Check("site", SOURCE, "scripts/docs $RESULTS/site"),
     Check("galaxy", SOURCE, "scripts/check-galaxy"),
     Check("python38", SOURCE, f"{VERMIN} && {PYTEST} tests/compat/test_python38.py --junitxml=$RESULTS/python38.xml"),
     Check(
