@@ -9,7 +9,7 @@ import typing as t
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
-from ..plugin_utils.preflight import examine_arguments, examine_result, host_variables
+from ..plugin_utils.preflight import examine_result, host_variables, service_drives
 from ..plugin_utils.preflight.findings import NOT_PRINTED, UNSET
 from ..plugin_utils.validation import module_answers
 from ..plugin_utils.validation.host_action import HostAction, refuse_injected_facts
@@ -36,7 +36,7 @@ class ActionModule(HostAction):
             if arguments.pop("variables", False):
                 asked = host_variables.evaluated(variables, self._templar.template)
                 own = {"asked": asked, "names": sorted(name for name in variables if name.startswith("ssd_"))}
-                arguments.update(examine_arguments.parts(asked, UNSET))
+                arguments.update(service_drives.parts(asked, UNSET))
             if self._task.timeout:
                 arguments.setdefault("limit_s", self._task.timeout + LATER_S)
             result.update(self.ask("examine", arguments, variables))

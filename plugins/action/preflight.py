@@ -111,7 +111,7 @@ class ActionModule(ActionBase):
         if not findings and decided.destructive:
             try:
                 run_record.write_run(decided.run_folder, base.to_json(decided.record))
-                decision_record.write(decided.run_folder, decided.plans)
+                decision_record.write(decided.run_folder, decided.plans, decided.mode)
             except OSError as error:
                 findings = [
                     (

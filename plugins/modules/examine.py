@@ -23,7 +23,7 @@ extends_documentation_fragment:
   - ssdlab.fleet.attributes.reads
 options:
   run_info:
-    description: The options of M(ssdlab.fleet.run_info). Each of the four parts is skipped if its options are not
+    description: The options of M(ssdlab.fleet.run_info). Each of the parts is skipped if its options are not
       given.
     type: dict
   host_info:
@@ -31,6 +31,13 @@ options:
     type: dict
   drive_facts:
     description: The options of M(ssdlab.fleet.drive_facts).
+    type: dict
+  service_drives:
+    description:
+      - The drives of C(ssd_service_drives), which hold data and are only read, in place of those of O(drive_facts) if
+        C(reads) is true. C(drives) is a list of entries, or C(all) is true.
+      - A drive that is also one of C(others), the host's other list, is refused. C(all_others) means that the other
+        list has all drives.
     type: dict
   host_checks:
     description:

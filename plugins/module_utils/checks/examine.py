@@ -12,7 +12,7 @@ from ..machine import facts, links
 from ..purge import drive_facts
 from ..run import engines, run_info
 from ..run.states import LIVE_STATES
-from . import host_checks
+from . import host_checks, service_drives
 
 Values = t.Dict[str, t.Any]
 # From the options of a part and their values to what the part is called with. Raises ValueError for a wrong value.
@@ -20,6 +20,7 @@ Validate = t.Callable[[Values, Values], Values]
 
 # The keys of each part's result that preflight needs.
 PARTS = {
+    "service_drives": ("drives",),
     "run_info": ("runs",),
     "host_info": ("host_info",),
     "drive_facts": ("drives",),
@@ -45,16 +46,25 @@ def module_result(host: Host, requested: t.Mapping[str, t.Any], validate: Valida
         result["engines"] = engines.names(values["state_dir"])
         return run_info.module_result(host, values)
 
+    def service(values: Values) -> Values:
+        found = service_drives.module_result(host, values, result.get("drives", []))
+        return _with_links(host, found) if values["reads"] else found
+
     add("run_info", run_info.OPTIONS, runs)
     # Not while a run is working: it has tried its engine, and another fio would show in what it measures.
     quiet: Values = {"fio_engines": []} if any(run["state"] in LIVE_STATES for run in result.get("runs", [])) else {}
     add("host_info", facts.OPTIONS, lambda values: facts.module_result(host, values), **quiet)
     add("drive_facts", drive_facts.OPTIONS, lambda values: _with_links(host, drive_facts.module_result(host, values)))
+    if "drives" in result or (requested.get("service_drives") or {}).get("reads"):
+        add("service_drives", service_drives.OPTIONS, service)
     # Not while a run is working: reading its drives would show in what it measures.
     if not any(run["state"] in LIVE_STATES for run in result.get("runs", [])):
         readable = [str(entry["drive"]) for entry in result.get("drives", []) if entry["eligible"]]
         checks = host_checks.OPTIONS
-        add("host_checks", checks, lambda values: host_checks.module_result(host, values), readable=readable)
+        # Of `all` nobody named them before.
+        named = [entry["selector"] for entry in result.get("drives", []) if entry["selector"] is not None]
+        more = {"drives": named} if (requested.get("service_drives") or {}).get("reads") else {}
+        add("host_checks", checks, lambda values: host_checks.module_result(host, values), readable=readable, **more)
     return result
 
 

@@ -52,7 +52,7 @@ def check(
     `stop`: whether to give up waiting for another look. Raises Stopped where that, or `terms.stop`, says so. Returns
     them in the order given.
     """
-    located = [_locate(host, entry) for entry in entries]
+    located = [locate(host, entry) for entry in entries]
     names = [name for name, _refused in located if name]
     with _no_other_look(host, names, stop) as others:
         programs = {name: entry.options.passing_programs for (name, _none), entry in zip(located, entries) if name}
@@ -233,7 +233,7 @@ def _safe_look(host: Host, one: _Seen, held: dict[str, int], terms: Terms) -> No
         one.refused += make_refusals("probe_failed", facts.path, [f"{type(error).__name__}: {error}"])
 
 
-def _locate(host: Host, entry: Entry) -> tuple[str | None, list[Refusal]]:
+def locate(host: Host, entry: Entry) -> tuple[str | None, list[Refusal]]:
     """Return the one kernel name behind an entry, or why there is none."""
     who = entry.label
     problem = entry_problem(entry)

@@ -78,7 +78,7 @@ def probe(
     """
     shared = shared or machine(host, {name: {}})
     who = Identity(**drive.identity(host, name))
-    facts = Facts(name=name, path=drive.node(name), kind=_kind(host, name), identity=who)
+    facts = Facts(name=name, path=drive.node(name), kind=kind_of(host, name), identity=who)
     facts.failures.extend(shared.failures)
     facts.untrusted = list(shared.untrusted)
     if facts.kind != "drive":
@@ -106,7 +106,8 @@ def probe(
     return facts
 
 
-def _kind(host: Host, name: str) -> str:
+def kind_of(host: Host, name: str) -> str:
+    """Return whether a kernel name is a drive, a partition or stacked on others."""
     if host.exists(f"/sys/class/block/{name}/partition"):
         return "partition"
     block = "/sys/block/" + name

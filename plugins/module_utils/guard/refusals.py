@@ -39,6 +39,11 @@ REFUSALS: dict[str, Text] = {
         "several block devices match: {detail}", "Name the drive by wwn or by_id instead; discover.yml proposes one."
     ),
     "duplicate": Text("other entries of ssd_drives name the same drive: {detail}", "Keep only one of them."),
+    "in_service": Text(
+        "ssd_service_drives names it too, whose drives hold data and are only read: {detail}",
+        "Take it out of ssd_drives if what is on it is to stay, else out of ssd_service_drives.",
+        found="it is in both lists of the host",
+    ),
     "no_identity": Text(
         "it has no serial, wwn, by_id or backing_file of its own{detail}",
         "It cannot be named safely, so it cannot be qualified.",

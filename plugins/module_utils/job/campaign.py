@@ -136,7 +136,8 @@ class Campaign:
         station.held.keep_as_evidence(self._tests.missed())
         station.held.content_is_ours()
         # It writes a block.
-        if any(not test.self_test or test.purge.method != NO_PURGE.method for test in station.plan.tests):
+        writes = any(not test.self_test or test.purge.method != NO_PURGE.method for test in station.plan.tests)
+        if writes and not station.job.in_service:
             station.bench.check_fio()
         station.watchdog.call("look at the drive's world", lambda: station.conditions.begin(station.history))
         if station.conditions.baseline:
@@ -220,7 +221,7 @@ class Campaign:
         """A job of this run died after the last test and before it let go of the drive: its ledger has to say so."""
         history, run_dir = self._station.history, self._station.job.run_dir
         identity = next((record["identity"] for record in reversed(history) if record.get("identity")), None)
-        if identity and not may_be_running(history):
+        if identity and not may_be_running(history) and not self._station.job.in_service:
             ledger.close_one(ledger_format.path_of(run_dir.state_dir, identity), run_dir.run_id)
 
     def _recover(self) -> None:

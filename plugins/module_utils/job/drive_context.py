@@ -21,6 +21,7 @@ from ..guard.block_classifier import Stopped
 from ..guard.data_scan import Terms, longer_s
 from ..guard.held import HeldDrive, Refused
 from ..guard.held_array import HeldArray
+from ..guard.in_service import DriveInService
 from ..measure import fio, precondition_curve, validity_limits
 from ..measure.fio import seed
 from ..measure.fio_runner import Workbench
@@ -88,6 +89,8 @@ class Job(t.NamedTuple):
     time_budget_s: float | None = None
     # None: nobody reads it.
     kernel_log: HostLog | None = None
+    # Its drives are in service (ssd_mode: read_only): they are only read.
+    in_service: bool = False
 
 
 class DriveContext:
@@ -101,7 +104,7 @@ class DriveContext:
         # Of the attempts of earlier jobs of this run.
         self.results = results_of_attempts(plan.tests, self.drive, job.history, job.validity)
         # Whether the run has begun to write to it, in a job before this one too.
-        self.wrote = any(
+        self.wrote = not job.in_service and any(
             record["event"] == "guard" and record["eligible"] and record["step"] in WRITING_STEPS
             for record in self.history
         )
@@ -117,11 +120,12 @@ class DriveContext:
         self.kernel_log = DriveLog(job.kernel_log, self.note, job.stop)
         owner = {"run": job.run_dir.run_id, "drive": self.drive}
         named = {"entry": entry.parse(plan.selector), "expected": plan.expected}
-        self.held = HeldDrive(job.host, named, owner, job.same_boot, state_dir, job.terms)
+        kind = DriveInService if job.in_service else HeldDrive
+        self.held = kind(job.host, named, owner, job.same_boot, state_dir, job.terms)
         # What fio works on, and the kernel names of the drives that it is made of: an array's, while there is one.
         self.target: HeldDrive | HeldArray = self.held
         self.members: list[str] = []
-        runner = fio.Runner(job.stop, job.fio_path, reads_only)
+        runner = fio.Runner(job.stop, job.fio_path, reads_only, job.in_service)
         self.bench = Workbench(job.host, self.held, runner, job.run_dir.raw(self.drive), self.beside.submit)
         self.bench.limits, self.bench.strict = validity_limits.parse(job.validity.limits), job.validity.strict
 
@@ -147,7 +151,8 @@ class DriveContext:
             self.wrote = self.wrote or step in WRITING_STEPS
             return
         begins = self.held.handle is None  # only then the guard looks at what lies on the drive
-        look_s = longer_s(self.job.terms, self.plan.expected.get("size_bytes") or 0) if begins else 0.0
+        looks = begins and not self.job.in_service
+        look_s = longer_s(self.job.terms, self.plan.expected.get("size_bytes") or 0) if looks else 0.0
         try:
             check = self.held.take if begins else self.held.check
             self.watchdog.call("guard before " + step, check, look_s, heeds_stop=True)
@@ -159,7 +164,7 @@ class DriveContext:
         self._note_guard(step, True, [])
         if begins:
             self.taken(time.monotonic(), self.held.bytes_written())
-        self.wrote = self.wrote or step in WRITING_STEPS
+        self.wrote = self.wrote or (step in WRITING_STEPS and not self.job.in_service)
 
     def _note_guard(self, step: str, eligible: bool, refusals: list[Refusal]) -> None:
         seen = self.held

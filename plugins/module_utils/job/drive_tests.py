@@ -29,10 +29,12 @@ from . import (
     array_members,
     before_read_back,
     filesystem,
+    give_way,
     integrity,
     own_self_test,
     release_drive,
     resume_state,
+    scrub,
     test_conditions,
 )
 from .drive_context import NO_PURGE, NO_TEST, Attempt, DriveContext, purge_work
@@ -65,6 +67,7 @@ NOT_COUNTED = (
     integrity.OthersWrote,
     before_read_back.NotPossible,
     own_self_test.NotOffered,
+    give_way.Busy,
 )
 NOT_TUNED = "the host was not tuned as planned: "
 
@@ -201,6 +204,7 @@ class DriveTests:
                 self._unprepared = not_kept(test.name)
                 return made
             own_self_test.perform(self._station, self._self_tests, test, attempt, self._plan_left_s(test))
+            scrub.perform(self._station, test, attempt)
             self._measure(test, attempt, reducer, lambda: self._causes_since_last(sampler, made, attempt))
         return made
 
@@ -381,9 +385,15 @@ class DriveTests:
         settled, of_cpus = on_cpus(settled, cpus.count(self._station.job.host, self._station.bench.place))
         if test.cells:
             self._self_tests.settle()
-        wait = self._self_tests.wait
-        measuring = Measuring(self._station, attempt, reducer, self._tails, causes_since_last, wait)
+        measuring = Measuring(self._station, attempt, reducer, self._tails, causes_since_last, self._waits(test))
         measuring.run(settled, {**loads, **of_cpus}, self._trials)
+
+    def _waits(self, test: PlannedTest) -> t.Callable[[], float]:
+        """Return what is waited for before each round: self-tests, and those who use a drive in service."""
+        if not test.in_service:
+            return self._self_tests.wait
+        others = give_way.GiveWay(self._station, test.in_service)
+        return lambda: self._self_tests.wait() + others.wait()
 
     def _plan_left_s(self, test: PlannedTest) -> float | None:
         """Return an upper bound of a test that has not begun to measure; None while the write rate is unknown."""

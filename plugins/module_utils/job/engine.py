@@ -30,7 +30,7 @@ from ..measure.fio import Interrupted
 from ..measure.kernel_log_reader import KernelLogReader
 from ..records import base
 from ..records.tuning import Setting
-from ..run import digests, folder, states
+from ..run import digests, folder, read_only, states
 from ..run.folder import Journal, Reserve, RunDir, Status, read_journal
 from ..run.liveness import first_status, is_live, pid_start, starter
 from ..tuning import plan as tuning_plan
@@ -200,6 +200,7 @@ class HostJob:
             time_budget_s=self._plan.time_budget_s,
             drives=self._plan.drives,
             kernel_log=kernel_log,
+            in_service=bool(self._plan.decision and self._plan.decision.mode == read_only.MODE),
         )
         for drive in self._plan.drives:
             size = drive.expected.get("size_bytes") or 0

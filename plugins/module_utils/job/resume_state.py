@@ -176,6 +176,7 @@ def longest_test_s(test: PlannedTest, size_bytes: int, bytes_per_s: float | None
         return None
     pauses_s = test.integrity.between_s(passes) if test.integrity else 0.0
     pauses_s += self_test.SHORT_S * (test.self_test == self_test.SHORT)
+    pauses_s += test.in_service_s()
     return rounds_s + pauses_s + (written / bytes_per_s if written and bytes_per_s else 0.0)
 
 

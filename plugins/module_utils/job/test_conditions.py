@@ -149,9 +149,10 @@ class Conditions:
         if self._first is None or self._before is None:
             return []
         now = self._look_at_health(sampler)
-        if not (test.cells or test.integrity):
+        if not (test.cells or test.integrity or test.scrub):
             return []
-        self.spent = wear.spent(self._written, wear.read(self._host, self._identity()))
+        # What its users wrote is none of the test.
+        self.spent = None if test.in_service else wear.spent(self._written, wear.read(self._host, self._identity()))
         changed = drive_environment.changed(self._first, self._before, now)
         changed += [] if any(item.cause == "write_cache" for item in changed) else self._switched()
         measured_s = time.monotonic() - self._began_s

@@ -19,6 +19,7 @@ import time
 import typing as t
 
 from ..core.deadline import Hangs
+from . import read_only_job
 
 PLACEHOLDER = re.compile(r"@ssd_[a-z_]+@")
 # Options by which a job reaches files and programs other than its `filename` (fio's HOWTO).
@@ -98,12 +99,17 @@ def strays(job: str, device: str) -> list[str]:
 
 
 class Runner:
-    """Runs one fio at a time for one drive and ends it when the job is stopped. `reads_only`: fio refuses to write."""
+    """Runs one fio at a time for one drive and ends it when the job is stopped. `reads_only`: fio refuses to write;
+    `in_service`: so do we, for a drive that holds data.
+    """
 
-    def __init__(self, stop: threading.Event, fio_path: str = "fio", reads_only: bool = False) -> None:
+    def __init__(
+        self, stop: threading.Event, fio_path: str = "fio", reads_only: bool = False, in_service: bool = False
+    ) -> None:
         self._stop = stop
+        self._in_service = in_service
         self._fio_path = fio_path
-        self._options = ["--readonly"] if reads_only else []
+        self._options = ["--readonly"] if reads_only or in_service else []
 
     def argv(self, job_path: str, output_path: str) -> list[str]:
         """Return the command line. setpriv makes the kernel kill fio when we die, also by SIGKILL and without
@@ -139,8 +145,11 @@ class Runner:
         """
         if self._stop.is_set():
             raise Interrupted()
+        argv = self.argv(job_path, output_path)
+        if self._in_service:
+            self._refuse_writes(argv, job_path)
         process = subprocess.Popen(
-            self.argv(job_path, output_path),
+            argv,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -160,6 +169,14 @@ class Runner:
             )
             raise Killed(text.format(-process.returncode))
         return process.returncode, stderr
+
+    @staticmethod
+    def _refuse_writes(argv: t.Sequence[str], job_path: str) -> None:
+        """Raise FioError for a job that may do more than read."""
+        with open(job_path, encoding="utf-8", errors="replace") as source:
+            problem = read_only_job.job_problem(argv, source.read())
+        if problem:
+            raise FioError(f"the drive is in service and only read: {problem}; nothing was run")
 
     def _wait(
         self,

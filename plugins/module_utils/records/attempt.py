@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from .base import Annotated, CellId, Count, Limits, NotNegative, Number, OrMissing, Positive
 from .health import HealthChange, Wear
+from .in_service import ScrubDetails
 from .measurement import Cause, CauseName, Chosen, Condition, IntegrityDetails, Level, Rates, SeenQueue, SelfTestDetails
 from .vendor_tools import VendorSettings
 
@@ -184,3 +185,4 @@ class AttemptResult:
     health: t.Optional[HealthChange] = None
     integrity: OrMissing[IntegrityDetails] = None
     self_test: OrMissing[SelfTestDetails] = None
+    scrub: OrMissing[ScrubDetails] = None

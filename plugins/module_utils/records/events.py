@@ -30,6 +30,7 @@ from .base import (
 from .guard import Look, Refusal
 from .health import DriveLogs, HealthInArray, KernelEventKind, Wear
 from .host_snapshot import Snapshot
+from .in_service import ScrubDetails
 from .measurement import (
     Calibration,
     Cause,
@@ -274,6 +275,11 @@ class SelfTest(SelfTestDetails, TestEvent):
 
 
 @dataclass(frozen=True)
+class Scrub(ScrubDetails, TestEvent):
+    """A scrub of a part of the drive has ended."""
+
+
+@dataclass(frozen=True)
 class Histogram(HistogramDetails, TestEvent):
     """Latencies over some rounds: how many I/Os fell into each of fio's bins, by the ns in its middle."""
 
@@ -397,6 +403,7 @@ EVENTS: t.Dict[str, t.Any] = {
     "fill_curve": FillCurve,
     "integrity": Integrity,
     "self_test": SelfTest,
+    "scrub": Scrub,
     "histogram": Histogram,
     "cell": Cell,
     "cell_refused": CellRefused,

@@ -48,3 +48,5 @@ class FoundDrive:
     purge_capabilities: OrMissing[t.Dict[str, Json]] = None
     # What its link carries one way, of examine alone, where it is known.
     link_mb_s: OrMissing[Annotated[float, Limits(exclusive_minimum=0)]] = None
+    # Of a drive in service (ssd_service_drives): whether its own self-tests can be started and read.
+    has_self_tests: OrMissing[bool] = None

@@ -27,6 +27,7 @@ from .base import (
     TestName,
     Text,
 )
+from .in_service import PlannedInService, PlannedScrub
 from .planned_cell import JobFile, NotZero, PlannedCell
 from .storage_layers import PlannedArray, PlannedFilesystem
 
@@ -202,12 +203,20 @@ class PlannedTest:
     integrity: OrMissing[PlannedIntegrity] = None
     # The drive's own, which the run starts.
     self_test: OrMissing[t.Literal["short", "extended"]] = None
+    # It is for drives that hold data (ssd_mode: read_only).
+    in_service: OrMissing[PlannedInService] = None
+    scrub: OrMissing[PlannedScrub] = None
     # The most that the ActiveRange is, whatever active_range_pct are.
     active_range_max_bytes: OrMissing[Positive] = None
 
     def active_range_bytes(self, size_bytes: int, block_bytes: int) -> int:
         """Return the ActiveRange on a drive of this size, in whole logical blocks."""
         return active_range_bytes(self.active_range_pct, self.active_range_max_bytes, size_bytes, block_bytes)
+
+    def in_service_s(self) -> int:
+        """Return how long it scrubs, and waits for those who use the drive, at most."""
+        patience_s = self.in_service.patience_s if self.in_service else 0
+        return patience_s + (self.scrub.duration_s if self.scrub else 0)
 
 
 # What drives are taken to write in sequence of which nobody knows better.
@@ -337,7 +346,7 @@ class Tune:
 class PlanDecision:
     """What preflight decided; digest: SHA-256 of what the plan does to drives (run/digests.py)."""
 
-    # ssd_mode; the host job erases nothing for another than destructive.
+    # ssd_mode; the host job erases nothing for another than destructive, and with read_only only reads.
     mode: str
     digest: Annotated[str, Limits(pattern="^[0-9a-f]{64}$")]
 

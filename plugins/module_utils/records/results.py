@@ -30,6 +30,7 @@ from .base import (
 from .guard import Look, Refusal
 from .health import DriveLogs, HealthChange, HealthInArray, Wear
 from .identity import Identity
+from .in_service import ScrubDetails
 from .measurement import Power
 from .plan import NotApplicable
 from .purge import PurgeDetails
@@ -212,6 +213,8 @@ class TestRecord(RecordOfRun):
     integrity: OrMissing[measurement.IntegrityDetails] = None
     # Of a test that has the drive test itself.
     self_test: OrMissing[measurement.SelfTestDetails] = None
+    # Of a test that reads a part of a drive in service.
+    scrub: OrMissing[ScrubDetails] = None
 
 
 # By their kind.

@@ -14,6 +14,7 @@ import typing as t
 from ..measure import health_metrics
 from ..records.attempt import AttemptResult
 from ..records.health import HealthChange, HealthInArray
+from ..records.in_service import ScrubDetails
 from ..records.measurement import IntegrityDetails, SelfTestDetails
 
 # An entry of ssd_criteria, as it was given.
@@ -119,6 +120,23 @@ def self_test_text(found: SelfTestDetails) -> str:
     return f"its {found.kind} self-test {found.result}: {found.message}"
 
 
+def unreadable(result: AttemptResult) -> list[str]:
+    """Return where a scrub could not read a drive, as a sentence; [] where it could."""
+    found = result.scrub
+    return [f"{result.test}: {scrub_text(found)}"] if found and found.unreadable_blocks else []
+
+
+def scrub_text(found: ScrubDetails) -> str:
+    """Return what a scrub read, in one line."""
+    part = f"bytes {found.from_bytes:,} to {found.from_bytes + found.bytes_read:,}"
+    if not found.unreadable_blocks:
+        return f"{part} could be read"
+    places = ", ".join(f"{one.offset_bytes} ({one.length_bytes} bytes: {one.error})" for one in found.first[:3])
+    more = "; there may be more" if not found.complete else ""
+    blocks = f"{found.unreadable_blocks:,} unreadable block{'s' * (found.unreadable_blocks != 1)}"
+    return f"{blocks} in {part}, the first at byte {places}{more}"
+
+
 def missed_health(
     criteria: t.Iterable[Criterion],
     model: str,
@@ -160,7 +178,9 @@ def missed(
     of_health: t.Sequence[Criterion] = (),
 ) -> list[str]:
     """Return what a drive of a model missed, or did not keep, as sentences. finished: the results of its tests."""
-    found = [text for result in finished for text in (*wrong_blocks(result), *failed_self_test(result))]
+    found = [
+        text for result in finished for text in (*wrong_blocks(result), *failed_self_test(result), *unreadable(result))
+    ]
     found += [
         f"{result.test}: {text}"
         for result in finished

@@ -14,6 +14,7 @@ import typing as t
 
 from ..records.base import Json, sparse_json
 from ..records.plan import Plan, PlanDecision, PlannedTest, SteadyStateRule
+from . import read_only
 
 DESTRUCTIVE = "destructive"
 # Of a plan itself: how many drives are worked on at the same time, or the reads that tell it.
@@ -23,7 +24,7 @@ _OF_DRIVE = ("drive", "selector", "expected", "tests")
 # Of a test, beside its purge, fill, rule, cells and points; what only some have.
 _OF_TEST, _OF_SOME = (
     ("latency_targets_us", "last_rounds", "write_cache"),
-    ("active_range_max_bytes", "cell_order", "filesystem", "array", "integrity", "self_test"),
+    ("active_range_max_bytes", "cell_order", "filesystem", "array", "integrity", "self_test", "in_service", "scrub"),
 )
 
 
@@ -50,10 +51,15 @@ def plan_problem(plan: Plan) -> str:
     """Return why the plan is not what preflight decided; "" if it is."""
     if plan.decision is None:
         return "it carries no decision of preflight"
-    if plan.decision.mode != DESTRUCTIVE:
-        return f"preflight decided for ssd_mode={plan.decision.mode}"
-    if plan.decision != decision(plan):
+    mode = plan.decision.mode
+    if mode not in (DESTRUCTIVE, read_only.MODE):
+        return f"preflight decided for ssd_mode={mode}"
+    if plan.decision != decision(plan, mode):
         return "its drives, its tests or the number of drives at a time are not what preflight approved"
+    if mode == read_only.MODE:
+        return read_only.plan_problem(plan)
+    if any(test.in_service for drive in plan.drives for test in drive.tests):
+        return f"it has tests for drives in service, and preflight decided for ssd_mode={mode}"
     return ""
 
 

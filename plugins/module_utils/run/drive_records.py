@@ -213,6 +213,7 @@ class RunReducer:
             filesystem=attempt.details("filesystem", FilesystemDetails),
             integrity=result.integrity,
             self_test=result.self_test,
+            scrub=result.scrub,
         )
 
     def _parallel_drives(self) -> int | None:

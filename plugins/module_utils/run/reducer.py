@@ -27,6 +27,7 @@ from ..measure.rounds import FITTED_END, STEADY_ITSELF, Rounds, is_maximum
 from ..records import base
 from ..records.attempt import AttemptResult, CellAverage, LoadOfCell, MeasuredCell, Outcome, Window
 from ..records.events import KernelEvent
+from ..records.in_service import ScrubDetails
 from ..records.measurement import Cause, Chosen, IntegrityDetails, SelfTestDetails, TestEnd
 from ..records.plan import PlannedTest, Validity
 from .criteria import MEASURED, is_of_drive
@@ -48,7 +49,7 @@ _DAMAGED = (KeyError, TypeError, ValueError, IndexError, AttributeError, Arithme
 UNSEEN_THROTTLING = {"throttled", "temperature", "world", "health", "samples"}
 # The events that a result is made of.
 EVENTS = (
-    *("measurement_started", "cell", "round", "histogram", "integrity", "self_test", "test_finished"),
+    *("measurement_started", "cell", "round", "histogram", "integrity", "self_test", "scrub", "test_finished"),
     *journaled_health.EVENTS,
 )
 
@@ -87,6 +88,7 @@ class AttemptReducer:
         self._longest_io_s: float | None = None
         self._integrity: IntegrityDetails | None = None
         self._self_test: SelfTestDetails | None = None
+        self._scrub: ScrubDetails | None = None
         self._health, self._lines = JournaledHealth(), lines
         # By its cells.
         self.cells_bytes = 0
@@ -110,6 +112,8 @@ class AttemptReducer:
             self._integrity = base.parse(IntegrityDetails, event)
         elif kind == "self_test":
             self._self_test = base.parse(SelfTestDetails, event)
+        elif kind == "scrub":
+            self._scrub = base.parse(ScrubDetails, event)
         elif kind == "test_finished":
             self._end = base.parse(TestEnd, event)
         # Those of an array name drives that the journal does not tell apart.
@@ -238,6 +242,7 @@ class AttemptReducer:
             health=end.health,
             integrity=self._integrity,
             self_test=self._self_test,
+            scrub=self._scrub,
         )
 
     def _throttled(self, end: TestEnd, causes: DisturbedRounds) -> dict[str, float | None]:
@@ -260,7 +265,8 @@ class AttemptReducer:
         reasons, disturbed = list(end.reasons), list(end.disturbed)
         tested = self._self_test.result if self._self_test else ""
         wrong = bool(self._integrity and is_of_drive(self._integrity, end.ended))
-        if end.ended == "interrupted" and (wrong or tested == "failed"):
+        unreadable = bool(self._scrub and self._scrub.unreadable_blocks)
+        if end.ended == "interrupted" and (wrong or unreadable or tested == "failed"):
             # It stands, so that no second attempt erases what the drive is kept for.
             return "complete", reasons
         if end.ended:
@@ -274,10 +280,12 @@ class AttemptReducer:
             return "invalid", ["not all that was to be written was read back", *disturbed]
         if self._test.self_test and tested not in ("passed", "failed"):
             return "invalid", ["its self-test came to no result", *disturbed]
+        if self._test.scrub and not (unreadable or (self._scrub and self._scrub.complete)):
+            return "invalid", ["not all that was to be read was read", *disturbed]
         outcome, reasons = self._rounds.outcome()
         if outcome in MEASURED:
             # No setting of a host makes a block wrong, or a self-test fail.
-            own = self._test.integrity or self._test.self_test
+            own = self._test.integrity or self._test.self_test or self._test.scrub
             bears = disturbed and (self._test.cells or not own)
             return ("invalid", disturbed) if bears else (outcome, reasons)
         told = causes.summary(self._rounds.count) if outcome == "invalid" else ""

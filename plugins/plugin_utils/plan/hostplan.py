@@ -18,6 +18,7 @@ from ..common.units import plan_duration_closely
 from . import (
     criteria_files,
     health_criteria,
+    in_service,
     parallel_drives,
     purge_values,
     time_estimates,
@@ -57,7 +58,9 @@ TEST_VARIABLES = ("ssd_plan", "ssd_step", "ssd_tests_dirs", *argument_specs.opti
 TAGS = ("ansible_run_tags", "ansible_skip_tags")
 # What a second measurement is narrowed to (ssd_retest): tests. The playbook retest.yml sets it.
 AGAIN = "ssd_again"
-GIVEN = (*TAGS, AGAIN)
+# ssd_mode, which says whether a run only reads.
+MODE = "ssd_mode"
+GIVEN = (*TAGS, AGAIN, MODE)
 
 
 def tune_spec(variables: t.Mapping[str, t.Any], keep: bool = False) -> Tune:
@@ -190,6 +193,7 @@ def build(
         {name: variables[name] for name in (*VARIABLES, *GIVEN) if name in VARIABLES or name in variables}
     )
     values["ssd_criteria"], values["ssd_health_criteria"] = criteria(values), health_criteria.resolved(values)
+    service = in_service.is_service(tests, values.get(MODE))
     plan = planning.render(
         tests,
         run=run,
@@ -199,7 +203,8 @@ def build(
         left_out=left_out,
         engine_version=engine_version,
         variables=values,
-        tune=tune_spec(values, keep=values["ssd_step"] == "tune"),
+        tune=Tune() if service else tune_spec(values, keep=values["ssd_step"] == "tune"),
+        service=service,
     )
     slowest = min((drive.assumed_write_bytes_per_s for drive in plan.drives), default=None)
     return dataclasses.replace(plan, assumed_write_bytes_per_s=slowest)

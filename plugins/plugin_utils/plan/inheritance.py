@@ -26,6 +26,7 @@ PHASE_INHERITS = (
     "latency_targets_us",
     "write_cache",
     "refill_buffers",
+    "in_service",
     "description",
 )
 PHASE_OWN = ("matrix", "cells", "lead", "steady_state", "rounds", "last_rounds", "description")
@@ -46,6 +47,8 @@ SOURCE_KEYS = (
     "array",
     "integrity",
     "self_test",
+    "in_service",
+    "scrub",
 )
 
 

@@ -26,7 +26,7 @@ from ...module_utils.records.plan import (
 from ..common import argument_specs
 from ..common import schema as schemas
 from ..common.values import integer
-from . import arrays, parallel_drives, purge_values, write_rates
+from . import arrays, in_service, parallel_drives, purge_values, write_rates
 from . import cells as celling
 from .jobs import POLLED, fill_jobs, refilling, sections_of, with_job, with_trial
 from .testfiles import PlanError, Test, load_plan
@@ -52,6 +52,7 @@ def render(
     tune: Tune | None = None,
     fio_path: str = "fio",
     left_out: t.Collection[str] = (),
+    service: bool = False,
 ) -> Plan:
     """Return the plan of one host (docs/internals.md).
 
@@ -59,17 +60,20 @@ def render(
       link_mb_s where it is known.
     variables: the host's, of which workload_ioengine, purge_method, ssd_assumed_write_mib_s, ssd_parallel_drives and
       ssd_sample_interval_s count here.
-    left_out: drives that take no part; an array of all of them can't be made, which the host says.
+    left_out: drives that take no part; an array of all of them can't be made, which the host says. service: the drives
+      hold data, and are only read, all side by side.
     Raises PlanError with every drive that can't do a test, naming host, drive and cell.
     """
     settings = {**_defaults(), **variables}
-    measures = any(test["cells"] or test.get("integrity") or test.get("self_test") for test in tests)
+    measures = any(test.get(key) for test in tests for key in ("cells", "integrity", "self_test", "scrub"))
     problems = _engine_problems(settings, host)
     rendered, wrong = _drives(tests, drives, settings, host, left_out)
     problems += wrong
     if problems:
         raise PlanError(problems)
     number, together = parallel_drives.spec(settings, len(drives), any_test=bool(tests))
+    if service:
+        number, together = max(1, len(drives)), None
     return Plan(
         schema_version=1,
         engine_version=engine_version,
@@ -80,8 +84,8 @@ def render(
         together=together,
         sample_interval_s=float(settings.get("ssd_sample_interval_s") or 0),
         look=_look(settings),
-        validity=_validity(settings),
-        leave=settings["ssd_leave"] if measures else "as_is",
+        validity=_validity(settings, in_service.limits(tests) if service else {}),
+        leave=settings["ssd_leave"] if measures and not service else "as_is",
         criteria=_criteria(settings, "ssd_criteria") if measures else [],
         health_criteria=_criteria(settings, "ssd_health_criteria") if measures else [],
         fio=Fio(fio_path),
@@ -104,7 +108,11 @@ def _drives(
     entries = [parse(schemas.plain(drive["selector"])) for drive in drives]
     labels = [*(entry.label for entry in entries), *left_out]
     for place, (drive, entry) in enumerate(zip(drives, entries)):
-        carried = [test for test in tests if arrays.carries_test(test, place, len(drives))]
+        carried = [
+            test
+            for test in tests
+            if arrays.carries_test(test, place, len(drives)) and not in_service.has_none(test, drive)
+        ]
         if not drive.get("identity"):
             problems.append(f"{host}: drive {entry.label}: was not found, so nothing can be planned for it")
             continue
@@ -129,10 +137,11 @@ def _look(settings: t.Mapping[str, t.Any]) -> PlannedLook:
     return PlannedLook(None if full else float(settings.get("ssd_look_s") or argument_specs.default("ssd_look_s")))
 
 
-def _validity(settings: t.Mapping[str, t.Any]) -> Validity:
+def _validity(settings: t.Mapping[str, t.Any], own: t.Mapping[str, float]) -> Validity:
+    """Return what cells are held to. own: limits that the tests ask for."""
     limits = schemas.plain(settings.get("ssd_validity_limits")) or {}
     is_strict = settings.get("ssd_unknown_causes") == "disturb"
-    return Validity(is_strict, {name: float(limit) for name, limit in limits.items()})
+    return Validity(is_strict, {**own, **{name: float(limit) for name, limit in limits.items()}})
 
 
 def _criteria(settings: t.Mapping[str, t.Any], name: str) -> list[dict[str, t.Any]]:
@@ -283,7 +292,9 @@ def _fit_test(
     if test["precondition"]:
         done["precondition"] = fill_jobs("precondition", engine=engine, **test["precondition"])
     capacity = identity["size_bytes"]
-    cells = [with_job(cell, engine, sections_of(cell, active, capacity, refills)) for cell in cells]
+    beside = {in_service.KEY: True} if test.get(in_service.KEY) else {}
+    sections = [[{**one, **beside} for one in sections_of(cell, active, capacity, refills)] for cell in cells]
+    cells = [with_job(cell, engine, own) for cell, own in zip(cells, sections)]
     done["cells"] = [with_trial(cell, engine, active) for cell in cells]
     done["not_applicable"] = same_cells + left_out
     if test.get("integrity"):

@@ -12,16 +12,17 @@ import typing as t
 from pathlib import Path
 
 from ..common import schema as schemas
-from . import arrays, cross_test_checks, filesystems, inheritance
+from . import arrays, cross_test_checks, filesystems, in_service, inheritance
 from . import cells as celling
 from .test_library import SHIPPED_DIR, Library, PlanError, Source, raise_for
 
 Test = dict[str, t.Any]
-# What a test that reads back what it wrote, or has the drive test itself, has no use for.
-MEASURES_NOTHING = ("integrity", "self_test")
+# Those that read back what they wrote, have the drive test itself, or read a part of it: they have no use for the rest.
+MEASURES_NOTHING = ("integrity", "self_test", "scrub")
 # What it cannot be combined with, and how a test is told that it has none, as its base may give it one.
 APART_FROM_THEM = {
     "self_test": "make two tests of them",
+    "scrub": "make two tests of them",
     "precondition": "give it precondition: false",
     "cells": "build on another base, such as integrity or self-test-short",
     "steady_state": "give it steady_state: null",
@@ -190,6 +191,7 @@ def _normalised(test: Test, origin: str, own_cells: bool) -> Test:
     cells = celling.expand(test)
     steady = test["steady_state"]
     problems = celling.static_problems(cells) + _apart({**test, "cells": cells}) + _without_effect(test)
+    problems += in_service.test_problems({**test, "cells": cells})
     if steady and test["last_rounds"]:
         problems.append("last_rounds: cannot be combined with steady_state, whose window makes the figures")
     if steady:
@@ -238,6 +240,7 @@ def _normalised(test: Test, origin: str, own_cells: bool) -> Test:
         **({"cell_order": "shuffled"} if test["cell_order"] == "shuffled" else {}),
         **({"filesystem": laid} if laid else {}),
         **({"array": several} if several else {}),
+        **({in_service.KEY: test[in_service.KEY]} if test[in_service.KEY] else {}),
         **{key: test[key] for key in MEASURES_NOTHING if test[key]},
         **verified,
     }

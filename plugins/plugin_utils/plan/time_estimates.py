@@ -83,6 +83,10 @@ def span_s(test: PlannedTest, identity: Mapping, bytes_per_s: float, share: floa
     fill_s = (fill_bytes(test, identity) + 2 * read_back_bytes(test, identity, bytes_per_s)) / bytes_per_s
     fill_s += test.integrity.between_s(_read_back_passes(test, identity, bytes_per_s)) if test.integrity else 0
     shortest, longest = rounds_s(test, identity["size_bytes"] / bytes_per_s) if test.cells else (0.0, 0.0)
+    if test.scrub:
+        # The last part of a drive may be short.
+        longest += test.scrub.duration_s
+    longest += test.in_service.patience_s if test.in_service else 0
     # A purge by command may be over at once.
     return (purge_s if share >= 1 else 0.0) + fill_s + shortest, purge_s + fill_s + trials_s(test) + longest
 
@@ -151,7 +155,8 @@ def within(
     used_s = 0.0
     before_is_there = True
     for test in tests:
-        prepares = test.purge.method != "none" or test.precondition or test.integrity or test.self_test
+        is_apart = test.self_test or test.in_service
+        prepares = test.purge.method != "none" or test.precondition or test.integrity or is_apart
         follows = bool(kept or left_out) and not prepares
         lengths_s = [
             span_s(test, identity, rate, share(test, place))[1]
@@ -159,8 +164,8 @@ def within(
         ]
         longest_s = max(lengths_s, default=0.0)
         is_taken = (before_is_there or not follows) and used_s + longest_s <= most_s
-        # A self-test neither needs the state of a test before it nor changes it.
-        before_is_there = before_is_there if test.self_test else is_taken
+        # Such a test neither needs the state of a test before it nor changes it.
+        before_is_there = before_is_there if is_apart else is_taken
         if is_taken:
             kept.append(test.name)
             used_s += longest_s

@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from ...module_utils.records.base import Json
 from ...module_utils.records.plan import Plan
+from ...module_utils.run import digests, read_only
 from ...module_utils.run.states import FINISHED, SETTLED_STATES
 from ..common import schema as schemas
 from ..run_folder import last_run_of_drive, run_record, runs
@@ -40,6 +41,8 @@ from . import (
     run_json,
     run_selection,
     saturation_feasibility,
+    service_drives,
+    service_plans,
     unavailable_hosts,
     wear,
 )
@@ -50,8 +53,8 @@ from .refused_drives import Without
 
 
 class Decision(t.NamedTuple):
-    """findings: lines, empty when the run may start. shows_plan: plan mode or --check. destructive: neither of them.
-    warnings: lines. plans: by host.
+    """findings: lines, empty when the run may start. shows_plan: plan mode or --check. destructive: neither of them,
+    so that drives are erased or, in mode read_only, read. warnings: lines. plans: by host.
 
     skipped: why nothing is to be done (ssd_overlap), or empty. attached: that it goes on with a run that is still at
     work, or empty. left_out: drives, by host; drives_left_out: why, by host and drive; hosts_left_out: why, of
@@ -83,6 +86,7 @@ class Decision(t.NamedTuple):
     leaves: t.Sequence[str] = ()
     prepare: bool = False
     starts: t.Sequence[str] = ()
+    mode: str = digests.DESTRUCTIVE
 
     def fact(self) -> Json:
         """Return what later tasks and plays read as ssd_decision (RETURN of plugins/modules/preflight.py)."""
@@ -130,8 +134,12 @@ class Request(t.NamedTuple):
     is_slice: bool = False
 
 
+MODES_THAT_START = (digests.DESTRUCTIVE, read_only.MODE)
+
+
 class _Chosen(t.NamedTuple):
-    """The run that is asked for; None where its variables are wrong, as `found` says.
+    """The run that is asked for; None where its variables are wrong, as `found` says. service: its drives are only
+    read.
 
     views: with those answers of hosts that count; strange: by host, findings about answers of other drives. own: the
     controller's runs. before: as the run began, as far as that is known. claims: what is wrong with what hosts say of
@@ -141,6 +149,7 @@ class _Chosen(t.NamedTuple):
     views: t.Sequence[HostAnswer]
     strange: t.Mapping[str, t.Sequence[Finding]]
     destructive: bool
+    service: bool
     results_dir: str
     own: t.Sequence[runs.KnownRun]
     run: Run | None
@@ -219,7 +228,8 @@ def _choose_run(request: Request) -> _Chosen:
     return _Chosen(
         views=views,
         strange=strange,
-        destructive=findings.shared_value(views, "ssd_mode") == "destructive" and not request.check_mode,
+        destructive=findings.shared_value(views, "ssd_mode") in MODES_THAT_START and not request.check_mode,
+        service=any(service_drives.is_service(view.asked) for view in views),
         results_dir=results_dir,
         own=own,
         run=run,
@@ -256,9 +266,9 @@ def _skipped(why: str, chosen: _Chosen) -> Decision:
 def _leave_out_drives(request: Request, chosen: _Chosen, hosts: _Participants) -> _Participants:
     """Leave out drives in quarantine, refused or not approved."""
     run, own = chosen.run, chosen.own
-    last_runs = last_run_of_drive.of_drives(
-        own, ledger_age.drives_to_compare(hosts.views, run), but=run.id if run else ""
-    )
+    # Nothing is erased of which a ledger could tell.
+    compared = [] if chosen.service else ledger_age.drives_to_compare(hosts.views, run)
+    last_runs = last_run_of_drive.of_drives(own, compared, but=run.id if run else "")
     lost = ledger_age.lost(hosts.views, last_runs, own)
     kept = excluded_drives.of_run(chosen.before)
     views = excluded_drives.exclude(hosts.views, run, request.marks, kept, request.approved, request.without.drives)
@@ -272,6 +282,7 @@ def _check_hosts(
     found = [finding for view in views for finding in _of_host(chosen, view, requested.get(view.name))]
     return [
         *found,
+        *service_plans.findings(views, requested),
         *duplicates.same_drives(views),
         *duplicates.same_machines(views),
         *duplicates.named_elsewhere(views, request.others),
@@ -324,6 +335,9 @@ def _compare(
     """Compare the plan with the approved one, if there is such."""
     run, approved, destructive = chosen.run, request.approved, chosen.destructive
     plan = None
+    if chosen.service:
+        # Nothing is erased that somebody would have to approve.
+        return _Compared(None, service_plans.approved_findings(approved is not None), {})
     if run:
         plan = approval_check.decided(views, run, requested, plans, request.now, started_only=destructive)
     found = approval_check.unusable(approved, views, run, plan.lines if plan and destructive else ())
@@ -374,7 +388,12 @@ def _decision(
         hosts_left_out=taking_part.gone,
         hosts_without_run=[host for host in taking_part.gone if run and host not in {*run.attach, *began}],
         to_approve=plan if may_be_approved else None,
-        takes=approval_check.takes(plan, request.approved, run.attach) if run and plan else [],
+        takes=approval_check.takes(plan, request.approved, run.attach)
+        if run and plan
+        else service_plans.takes(planned.plans, run.attach)
+        if run and chosen.service
+        else [],
+        mode=read_only.MODE if chosen.service else digests.DESTRUCTIVE,
         leaves=excluded_drives.lines(views),
         nobody_left=[]
         if found or not destructive or request.is_slice

@@ -11,7 +11,7 @@ import collections
 import re
 import typing as t
 
-from ...module_utils.drive.entry import OPTION_KEYS, SELECTOR_KEYS, Entry, parse
+from ...module_utils.drive.entry import OPTION_KEYS, SELECTOR_KEYS, Entry
 from ...module_utils.guard import rules
 from ...module_utils.guard.facts import WRITING
 from ...module_utils.records.answers import RunOnHost, UsedLife
@@ -26,7 +26,7 @@ from ..common.schema import plain, suggestion
 from ..run_folder import remeasurement
 from ..run_folder.run_record import RunWarning
 from ..verdict import judged_criteria
-from . import spelling, variable_rules
+from . import service_drives, spelling, variable_rules
 
 # What an interrupted run may itself have left on a drive, and its host job puts right first: a purge that goes on, our
 # password of a security erase.
@@ -113,10 +113,9 @@ class HostAnswer(t.NamedTuple):
 
     @classmethod
     def of(cls, name: str, asked: Variables | None, *answers: t.Any, **fields: t.Any) -> HostAnswer:
-        """Return a host's variables and answers, its ssd_drives parsed."""
-        given = plain((asked or {}).get("ssd_drives"))
-        entries = [parse(drive) for drive in given] if isinstance(given, list) else None
-        return cls(name, asked, *answers, **fields)._replace(entries=entries)
+        """Return a host's variables and answers, the list of its drives parsed."""
+        view = cls(name, asked, *answers, **fields)
+        return view._replace(entries=service_drives.entries_of(asked, view.drives))
 
 
 class Run(t.NamedTuple):
@@ -212,8 +211,8 @@ def answered_drives(view: HostAnswer) -> list[Finding]:
         return []
     return [
         Finding(
-            "ssd_drives: the host answered about other drives than those, so its answer is ignored; check who else is "
-            "root on this host (docs/trust.md)",
+            f"{service_drives.name_of(view.asked)}: the host answered about other drives than those, so its answer is "
+            "ignored; check who else is root on this host (docs/trust.md)",
             view.name,
             concerns="",
         )
@@ -232,6 +231,10 @@ def named_drives(view: HostAnswer) -> list[Finding]:
     given, names_none = plain(view.asked.get("ssd_drives")), view.entries is not None and not view.entries
     if names_none and view.left_out:
         return []
+    named = service_drives.name_of(view.asked)
+    if service_drives.is_service(view.asked) and (given is None or names_none):
+        told_by_host = given == service_drives.ALL and (view.drives is None or view.unreachable)
+        return [] if told_by_host else [Finding(service_drives.lacking(view.asked), view.name)]
     if given is None or names_none:
         hint = f" ({view.similar[0]} is set; did you mean ssd_drives?)" if view.similar else ""
         return [
@@ -244,11 +247,12 @@ def named_drives(view: HostAnswer) -> list[Finding]:
             )
         ]
     if view.entries is None:
-        return [Finding(f'ssd_drives: {given!r} is not a list; write - serial: "…" for each drive', view.name)]
+        or_all = f", or {service_drives.ALL}" * service_drives.is_service(view.asked)
+        return [Finding(f'{named}: {given!r} is not a list; write - serial: "…" for each drive{or_all}', view.name)]
     problems = [(index, rules.entry_problem(entry)) for index, entry in enumerate(view.entries)]
     return [
         Finding(
-            f"ssd_drives[{index}]: bad_selector: {problem}; discover.yml prints entries to copy"
+            f"{named}[{index}]: bad_selector: {problem}; discover.yml prints entries to copy"
             f"{_meant(view.entries[index])}",
             view.name,
         )

@@ -55,6 +55,8 @@ def about_test(test: Test) -> Definition:
         "array",
         "integrity",
         "self_test",
+        "in_service",
+        "scrub",
         "departs",
     )
     points = {cell["id"]: cell["point"] for cell in test["cells"] if cell.get("point")}

@@ -16,7 +16,7 @@ from ...module_utils.drive.entry import is_programs
 from ..common.argument_specs import Variables, options
 from ..common.schema import plain
 from ..plan import hostplan
-from . import approval_check, examine_arguments
+from . import approval_check, examine_arguments, service_drives
 from .findings import UNSET
 
 # What the controller alone needs. Of the approved plan, each host's answer has a digest: the plan of a big fleet would
@@ -40,7 +40,8 @@ def evaluated(variables: Variables, template: Template) -> Variables:
     """Return {name: value} of all `names`, UNSET where nobody has set one, and a digest of the approved plan.
 
     Each entry of ssd_drives has the programs of ssd_passing_programs beside its own. A second measurement (ssd_retest)
-    is of the drives that the first preflight saw, under a run of its own.
+    is of the drives that the first preflight saw, under a run of its own. A run that only reads is of
+    ssd_service_drives.
     template: evaluates a value. Raises AnsibleError, which names the variable.
     """
     found = {name: _value(name, variables, template) for name in names()}
@@ -49,7 +50,7 @@ def evaluated(variables: Variables, template: Template) -> Variables:
     if isinstance(again, dict) and again:
         found.update(ssd_drives=again["drives"], ssd_run_id=again["run_id"], ssd_run_name=again["run_name"])
     found["ssd_drives"] = _with_programs(found["ssd_drives"], found[PASSING])
-    return found
+    return service_drives.chosen(found, UNSET)
 
 
 def _with_programs(drives: t.Any, programs: t.Any) -> t.Any:

@@ -17,6 +17,7 @@ from ...module_utils.records import base
 from ...module_utils.records.guard import Look
 from ...module_utils.records.plan import NotApplicable, Plan, PlannedDrive, PlannedIntegrity, PlannedTest
 from ...module_utils.records.purge import OfferedPurge
+from ...module_utils.run import read_only
 from ...module_utils.run.criteria import Criterion
 from ...module_utils.run.states import SETTLED_STATES
 from ..common import schema as schemas
@@ -34,6 +35,7 @@ from . import (
     remeasurement_checks,
     run_json,
     saturation_feasibility,
+    service_drives,
     wear,
 )
 from .findings import HostAnswer, Run
@@ -309,7 +311,8 @@ def _verb(drive: PlannedDrive) -> str:
         or any(cell.read_pct < 100 for cell in test.cells)
         for test in drive.tests
     )
-    return "would erase" if erases else "would use"
+    reads = any(test.in_service for test in drive.tests)
+    return "would erase" if erases else "would only read" if reads else "would use"
 
 
 def _steps(test: PlannedTest, size_bytes: int) -> str:
@@ -332,6 +335,11 @@ def _steps(test: PlannedTest, size_bytes: int) -> str:
         steps.append(f"write the ActiveRange of {active} and read it back{later}{times}")
     if test.self_test:
         steps.append(f"the drive's own self-test ({test.self_test})")
+    if test.scrub:
+        part, nights = units.data_size(test.scrub.part_bytes(size_bytes)), test.scrub.nights(size_bytes)
+        steps.append(
+            f"read {part} at {test.scrub.rate_mib_s} MiB/s, another part each time, all of it in {nights} runs"
+        )
     if cells:
         shown = cells[0].id if len(cells) == 1 else f"{len(cells)} cells"
         order = ", in another order each round" if test.cell_order else ""
@@ -402,7 +410,8 @@ def fleet_lines(
     """
     if run is None:
         return []
-    starts = "it cannot start before what is told below is fixed" if is_refused else "ssd_mode=destructive starts it"
+    mode = read_only.MODE if any(service_drives.is_service(view.asked) for view in views) else "destructive"
+    starts = "it cannot start before what is told below is fixed" if is_refused else f"ssd_mode={mode} starts it"
     lines = [f"Plan of run {run.id}: nothing was erased or changed; {starts}"]
     held_to = run_json.criteria(views)
     before = HostsBefore({}, [])

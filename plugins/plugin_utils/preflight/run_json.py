@@ -18,7 +18,7 @@ from ...module_utils.records.plan import PlannedRun
 from ..common import argument_specs, cell_names
 from ..common import schema as schemas
 from ..common.version import collection_version
-from ..plan import cells, criteria_files
+from ..plan import cells, criteria_files, in_service
 from ..plan import health_criteria as health
 from ..plan.testfiles import PlanError
 from ..run_folder.run_record import Definition, RequestedDrive, RunRecord, RunWarning
@@ -64,7 +64,11 @@ def record(
         RequestedDrive(
             host=view.name,
             drive=drive,
-            tests=[name for name, about in tests[view.name].items() if not about.get("array") or drive == last],
+            tests=[
+                name
+                for name, about in tests[view.name].items()
+                if (not about.get("array") or drive == last) and not in_service.has_none(about, found.get(drive, {}))
+            ],
             engine=engine,
             validity_limits=limits,
             rack=rack,
@@ -88,6 +92,7 @@ def record(
         for sick in [{**refused_drives.sick(view), **view.sick}]
         for left_out in [_left_out_cells(requested[view.name])]
         for labels in [[entry.label for entry in view.entries or ()]]
+        for found in [{str(one.drive): {"has_self_tests": one.has_self_tests} for one in view.drives or ()}]
         for last in labels[-1:] or [""]
         for drive, why in [*((label, None) for label in labels), *view.left_out.items()]
     ]

@@ -83,6 +83,7 @@ def _test(sources: Sources, raw: HostRaw, judged: Record, test: Record, identity
         "record": record or {},
         "source": spec.get("source") or about.get("source"),
         "departs": about.get("departs"),
+        "in_service": bool(about.get("in_service")),
     }
     result["description"] = about.get("description")
     if record is None:

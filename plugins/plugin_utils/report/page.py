@@ -170,6 +170,7 @@ def about(sources: Sources, rows: list[Record]) -> Record:
         "finished": max(finished, default="") or None,
         "versions": sources.run.get("versions") or {},
         "criteria": sources.run.get("criteria") or [],
+        "only_read": any(about.get("in_service") for about in (sources.run.get("tests") or {}).values()),
         "departures": _departures(sources.run.get("tests") or {}),
         "verdicts": sources.judgement["verdicts"],
         "total": len(rows),

@@ -37,10 +37,10 @@ def play() -> dict[str, t.Any]:
     return {"pid": pid, "started": started}
 
 
-def write(run_folder: str, plans: t.Mapping[str, Plan]) -> None:
-    """Keep that this play erases what these plans say, by host, and the plans. Raises OSError."""
+def write(run_folder: str, plans: t.Mapping[str, Plan], mode: str = digests.DESTRUCTIVE) -> None:
+    """Keep that this play erases, or only reads, what these plans say, by host, and the plans. Raises OSError."""
     os.makedirs(os.path.join(run_folder, PLANS), exist_ok=True)
-    hosts = {host: _write_plan(run_folder, plan) for host, plan in plans.items()}
+    hosts = {host: _write_plan(run_folder, plan, mode) for host, plan in plans.items()}
     record = {"schema_version": SCHEMA_VERSION, "made": now(), "play": play(), "hosts": hosts}
     write_atomic(os.path.join(run_folder, FILE), json.dumps(record, indent=1, sort_keys=True) + "\n")
 
@@ -54,7 +54,9 @@ def plan(run_folder: str, host: str) -> str:
     except (OSError, ValueError) as error:
         raise ValueError(f"preflight's decision cannot be read: {error}") from error
     if record is None or record.get("play") != play():
-        raise ValueError("preflight of this play did not approve erasing anything in this run (ssd_mode=destructive)")
+        raise ValueError(
+            "preflight of this play did not approve anything in this run (ssd_mode=destructive, or read_only)"
+        )
     made = record.get("hosts", {}).get(host)
     if made is None:
         raise ValueError("preflight of this play decided nothing for this host")
@@ -68,11 +70,11 @@ def plan(run_folder: str, host: str) -> str:
     return packed
 
 
-def _write_plan(run_folder: str, plan: Plan) -> dict[str, str]:
+def _write_plan(run_folder: str, plan: Plan, mode: str) -> dict[str, str]:
     """Return the decision for a plan, and the name of its file. What lies there already is that plan, or is found
     damaged.
     """
-    decided = dataclasses.replace(plan, decision=digests.decision(plan))
+    decided = dataclasses.replace(plan, decision=digests.decision(plan, mode))
     packed = pack(json.dumps(base.sparse_json(decided)).encode())
     name = _sha256(packed)
     with open(os.path.join(run_folder, PLANS, name), "w", encoding="ascii") as out:

@@ -37,6 +37,8 @@ COMPARED = (
     "array",
     "integrity",
     "self_test",
+    "in_service",
+    "scrub",
     "cells",
     "points",
     "runtimes_s",

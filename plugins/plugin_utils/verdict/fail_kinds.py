@@ -72,7 +72,7 @@ OF_HEALTH = {
         f"Compare it with others of its model and firmware. {_NO_LIMIT}",
     ),
 }
-WRONG_BLOCKS, SELF_TEST_FAILED = "wrong blocks", "self-test failed"
+WRONG_BLOCKS, SELF_TEST_FAILED, UNREADABLE = "wrong blocks", "self-test failed", "unreadable blocks"
 # What else fails a drive: the words, the cause in a headline, what it means, what to do.
 OTHER_FAILS = (
     (
@@ -87,6 +87,13 @@ OTHER_FAILS = (
         SELF_TEST_FAILED,
         "the drive's own self-test, which the run started, found a fault",
         _OWN_LOGS,
+    ),
+    (
+        "unreadable block",
+        UNREADABLE,
+        "a drive in service could not read blocks that a scrub came by",
+        "What lay there is lost, unless a mirror or a backup has it: have the file system or array check itself, and "
+        "replace the drive. `scrub` of the test's record has the first places.",
     ),
     (
         "(criterion …)",

@@ -12,7 +12,7 @@ import typing as t
 from ...module_utils.measure import health_metrics
 from ..common import units
 from . import judged_criteria
-from .fail_kinds import SELF_TEST_FAILED, WRONG_BLOCKS
+from .fail_kinds import SELF_TEST_FAILED, UNREADABLE, WRONG_BLOCKS
 from .reason_matching import cause_of, without_test
 from .verdicts import VERDICTS
 
@@ -103,6 +103,8 @@ def _cause(said: str, verdict: str) -> str:
         return units.metric_words(unhealthy["metric"])
     if _SELF_TEST_FAILED.match(said):
         return SELF_TEST_FAILED
+    if "unreadable block" in said:
+        return UNREADABLE
     return WRONG_BLOCKS if "not read back as written" in said else ""
 
 

@@ -404,6 +404,20 @@ INVALID = (
     ),
     ReasonKind(
         "invalid",
+        "the drive was busy with the host's own I/O",
+        "drive in use",
+        "a drive in service was busy for longer than the test waits (in_service: patience_s)",
+        "Run the plan at a quieter time, or raise busy_iops, busy_mib_s or patience_s of the test.",
+    ),
+    ReasonKind(
+        "invalid",
+        "not all that was to be read was read",
+        "not all read",
+        "the scrub ended before it had read its part of the drive",
+        "See the drive's other reasons, and measure again.",
+    ),
+    ReasonKind(
+        "invalid",
         "somebody else wrote, or the memory erred",
         "other I/O",
         "what the host's record has of the blocks does not show whether the drive changed them",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils.records import base
+from ...module_utils.records.in_service import ScrubDetails
 from ...module_utils.records.measurement import SelfTestDetails
 from ...module_utils.records.results import DriveRecord
 from ...module_utils.run.criteria import (
@@ -18,6 +19,7 @@ from ...module_utils.run.criteria import (
     may_be_of_host,
     missed_health,
     missed_in_array,
+    scrub_text,
     self_test_text,
 )
 from ..common.values import integer, number
@@ -333,8 +335,9 @@ def _judged(
             return dict(result, verdict="error", reasons=[f"{shared}: {read_back[0]}"])
         return dict(result, verdict="fail", reasons=read_back)
     tested = base.parse(SelfTestDetails, record["self_test"]) if record.get("self_test") else None
-    own = [self_test_text(tested)] if tested else []
-    if tested and tested.result == "failed":
+    scrubbed = base.parse(ScrubDetails, record["scrub"]) if record.get("scrub") else None
+    own = ([self_test_text(tested)] if tested else []) + ([scrub_text(scrubbed)] if scrubbed else [])
+    if (tested and tested.result == "failed") or (scrubbed and scrubbed.unreadable_blocks):
         return dict(result, verdict="fail", reasons=own)
     if trouble:
         return dict(result, verdict=trouble.verdict, reasons=[trouble.reason])
