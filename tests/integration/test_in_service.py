@@ -254,6 +254,11 @@ def test_unreadable_blocks_fail_the_drive_with_their_place(jobs, tmp_path):
         tmp_path / "drives", "ssd", simulator.model_plugin(4 * MIB, **fast, lies=lies)
     ) as made:
         drive = types.SimpleNamespace(selector={"backing_file": made["backing_file"]})
+        (seen,) = service_drives.found(Host(), [parse(drive.selector)])
+        # What was never written has no lie.
+        with open(seen.path, "wb") as device:
+            device.write(bytes(4 * MIB))
+            os.fsync(device.fileno())
         journal, status = ran(jobs, plan_of(drive, [SCRUB]))
     for record in journal:
         documents.validate(record, "journal")

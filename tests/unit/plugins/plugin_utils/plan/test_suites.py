@@ -14,7 +14,12 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import write_rates
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import PlanError, load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.testfiles import SHIPPED_DIR
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.time_estimates import as_planned, span_s, window_s
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.time_estimates import (
+    as_planned,
+    repeats_s,
+    span_s,
+    window_s,
+)
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import plan_text
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import planned, typed
@@ -181,13 +186,22 @@ def longest_s(tests, terabytes, gb_s):
     return sum(span_s(test, identity, gb_s * 1e9, 0.0)[1] for test in tests)
 
 
-@pytest.mark.parametrize(("plan", "most_s"), [("smoke", 600), ("incoming", 2700), ("nightly", 7200)])
+@pytest.mark.parametrize(
+    ("plan", "most_s"), [("smoke", 600), ("incoming", 2700), ("in-service", 1800), ("nightly", 7200)]
+)
 def test_what_is_for_every_day_keeps_its_time_whatever_the_drive(plan, most_s):
     """A plan of theirs claims no steady state."""
     tests = [as_planned(test) for test in load_plan(plan)]
     longest = {(size, rate): longest_s(tests, size, rate) for size in CAPACITIES_TB for rate in RATES_GB_S}
     assert {pair: took_s for pair, took_s in longest.items() if took_s > most_s} == {}
     assert not any(test.steady_state for test in tests)
+
+
+def test_drives_in_service_are_given_back_in_time_whatever_their_users_do():
+    """Rounds that they disturb are measured again, and each test waits for them."""
+    tests = [as_planned(test) for test in load_plan("in-service")]
+    identity = {"size_bytes": 61_440 * 10**9, "logical_block_size_bytes": 512}
+    assert sum(span_s(test, identity, 4e8)[1] + repeats_s(test, 1.0) for test in tests) <= 1800
 
 
 @pytest.mark.parametrize(
