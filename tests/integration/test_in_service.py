@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Drives in service are only read: the plan in-service on a loop device with a mounted file system, from the playbook to
-the report, and host jobs with plans that would do more.
+"""Drives in service are only read: the plan in-service on a loop device with a mounted file system, from the playbook
+to the report, and host jobs with plans that would do more.
 """
 
 from __future__ import annotations

@@ -353,3 +353,28 @@ def test_what_a_drive_finds_in_itself_is_part_of_its_verdict(outcome, result, ve
     run["tests"] = {"self-test-short": {"title": "Self-test"}}
     (judged,) = judge.judge(run, [drive_record(), record])["drives"]
     assert (judged["verdict"], judged["reasons"]) == (verdict, [f"self-test-short: {reason}"])
+
+
+@pytest.mark.parametrize(
+    ("outcome", "blocks", "verdict", "reason"),
+    [
+        ("complete", [], "pass", "bytes 0 to 4,096,000 could be read"),
+        (
+            "invalid",
+            [8192],
+            "fail",
+            "1 unreadable block in bytes 0 to 4,096,000, the first at byte 8192 (4096 bytes: Input/output error)",
+        ),
+        ("invalid", [], "invalid", "the drive was busy with the host's own I/O"),
+    ],
+)
+def test_what_a_scrub_could_not_read_fails_the_drive_with_its_place(outcome, blocks, verdict, reason):
+    first = [{"offset_bytes": place, "length_bytes": 4096, "error": "Input/output error"} for place in blocks]
+    found = {"from_bytes": 0, "to_bytes": 4096000, "bytes_read": 4096000, "seconds": 3, "paused_s": 0, "complete": True}
+    found.update(unreadable_blocks=len(blocks), first=first)
+    reasons = ["the drive was busy with the host's own I/O"]
+    record = test_record(outcome, test="scrub", metrics={}, steady_state=[], reasons=reasons, scrub=found)
+    run = run_json(criteria=[], tests=[])
+    run["tests"] = {"scrub": {"title": "Scrub", "in_service": {}}}
+    (judged,) = judge.judge(run, [drive_record(), record])["drives"]
+    assert (judged["verdict"], judged["reasons"]) == (verdict, [f"scrub: {reason}"])

@@ -1,0 +1,74 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Drives in service: which they are, and that what is in both lists is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import service_drives as part
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import service_drives
+
+
+@pytest.fixture
+def server(fake):
+    """A server whose boot drive carries a file system, with a member of an array, a loop device and a stick without
+    a name.
+    """
+    fake.disk("sda", "8:0", device__serial="BOOT1")
+    fake.put("/sys/block/sda/sda1/partition", "1")
+    fake.mount("/dev/sda1", "8:1", "/var")
+    fake.disk("sdb", "8:16", device__serial="MEMBER1")
+    fake.disk("sdc", "8:32")
+    fake.disk("sdd", "8:48", device__serial="EMPTY1", size=0)
+    fake.disk("loop0", "7:0", loop__backing_file="/srv/image")
+    fake.disk("md0", "9:0")
+    fake.disk("zram0", "252:0")
+    fake.disk("sr0", "11:0")
+    return fake
+
+
+def entries(*serials):
+    return [parse({"serial": serial}) for serial in serials]
+
+
+def told(drives):
+    return {one.drive: [refusal.code for refusal in one.refusals] for one in drives}
+
+
+def test_all_are_the_whole_drives_that_discover_lists(server):
+    drives = service_drives.whole(server)
+    assert told(drives) == {"BOOT1": [], "MEMBER1": [], "/dev/sdc": ["no_identity"]}
+    assert [one.eligible for one in drives] == [True, True, False]
+
+
+def test_what_speaks_against_erasing_does_not_speak_against_reading(server):
+    assert told(service_drives.found(server, entries("BOOT1", "MEMBER1", "GONE1"))) == {
+        "BOOT1": [],
+        "MEMBER1": [],
+        "GONE1": ["not_found"],
+    }
+    assert told(service_drives.found(server, entries("BOOT1", "BOOT1"))) == {"BOOT1": ["duplicate"]}
+    assert told(service_drives.found(server, [parse({"serial": 7})])) == {"{'serial': 7}": ["bad_selector"]}
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_a_drive_of_both_lists_is_refused_however_it_is_named(server, reads):
+    """By one list for erasing and by the other for reading."""
+    server.put("/sys/block/sdb/device/wwid", "naa.5002538e00000001")
+    options = {"reads": reads, "drives": [], "all": False, "others": [], "all_others": False}
+    other = {
+        **options,
+        "others": [{"wwn": "naa.5002538e00000001"}],
+        "drives": [{"serial": s} for s in ("BOOT1", "MEMBER1")],
+    }
+    erased = part.module_result(server, {**other, "reads": True, "others": []})["drives"]
+    found = part.module_result(server, other, [] if reads else erased)["drives"]
+    assert [(one["eligible"], [refusal["code"] for refusal in one["refusals"]]) for one in found] == [
+        (True, []),
+        (False, ["in_service"]),
+    ]
+    found = part.module_result(server, {**other, "all_others": True}, [] if reads else erased)["drives"]
+    assert not any(one["eligible"] for one in found)
