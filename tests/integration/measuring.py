@@ -7,6 +7,7 @@ purge, no rounds.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import threading
 
@@ -59,9 +60,10 @@ class Measuring:
             **changes,
         }
         size = self._drive.identity["size_bytes"]
-        job = jobs.job_text("libaio", [jobs.section_of({"id": celling.cell_id(cell), **cell}, size)])
+        planned = base.parse(PlannedCell, {"id": "", **cell})
+        planned = dataclasses.replace(planned, id=celling.cell_id(planned))
+        planned = jobs.with_job(planned, "libaio", [jobs.section_of(planned, size)])
         self._count += 1
-        planned = base.parse(PlannedCell, {"id": celling.cell_id(cell), **cell, "job": job})
         return self.bench.cell(f"cell-{self._count}", planned, size, self._count).details
 
     def close(self):

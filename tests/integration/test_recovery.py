@@ -194,8 +194,8 @@ def test_the_composite_mix_is_recovered_in_the_report(site, tmp_path):
     """How long a write of the mix takes and how large it is; and that three in five I/Os of the sweep are writes, which
     the reads beside them don't slow.
     """
-    (cell,) = load_plan(["ecw"])[0]["cells"]
-    sizes = {item["size_bytes"]: item["pct"] / 100 for item in cell["mix"]["sizes"]}
+    (cell,) = load_plan(["ecw"])[0].cells
+    sizes = {item.size_bytes: item.pct / 100 for item in cell.mix.sizes}
     mean_bytes = sum(size * share for size, share in sizes.items())
     true_iops = 1 / sum(share * max(1 / MIX_IOPS, size / MIX_BYTES_PER_S) for size, share in sizes.items())
 

@@ -7,6 +7,7 @@ result is believed.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 import queue
@@ -46,10 +47,7 @@ def cells_of(plan):
 
 def all_cells(plan, identity, **variables):
     """The cells of a plan, with a second of time in place of their own; their range is the whole drive."""
-    tests = [
-        {**test, "active_range_pct": 100, "cells": [scaled(cell) for cell in test["cells"]]} for test in plan_of(plan)
-    ]
-    done = planned(tests, identity, **variables)
+    done = planned(scaled_plan(plan), identity, **variables)
     return [cell for test in done["drives"][0]["tests"] if test["cells"] for cell in corners(test["cells"])]
 
 
@@ -66,9 +64,7 @@ def corners(cells):
 @functools.lru_cache(maxsize=None)
 def first_with(cell_id):
     """The first plan that has this cell, among those that have it once more."""
-    return next(
-        plan for plan in PLANS if any(cell["id"] == cell_id for test in plan_of(plan) for cell in test["cells"])
-    )
+    return next(plan for plan in PLANS if any(cell.id == cell_id for test in plan_of(plan) for cell in test.cells))
 
 
 @functools.lru_cache(maxsize=None)
@@ -76,25 +72,27 @@ def plan_of(plan):
     return load_plan(plan)
 
 
+def scaled_plan(plan):
+    """The tests of a plan over the whole drive, their cells scaled."""
+    return [
+        dataclasses.replace(test, active_range_pct=100, cells=[scaled(cell) for cell in test.cells])
+        for test in plan_of(plan)
+    ]
+
+
 def scaled(cell):
     """A second of runtime; a ramp goes, as it has to be shorter; trims and rates that grow with the drive fit a small
     one.
     """
-    made = {**{key: value for key, value in cell.items() if key != "ramp_s"}, "runtime_s": 1}
-    if "jobs" in cell:
-        made["jobs"] = [scaled_stream(job) for job in cell["jobs"]]
-    return made
+    jobs = [scaled_stream(job) for job in cell.jobs] if cell.jobs else None
+    return dataclasses.replace(cell, runtime_s=1, ramp_s=None, jobs=jobs)
 
 
 def scaled_stream(job):
     """A stream with trims of at most 1 MiB, and 100 I/Os a second in place of a rate by the terabyte."""
-    size = min(job["block_size_bytes"], 1 << 20) if job.get("trim") else job["block_size_bytes"]
-    rate = {"rate_iops": 100} if job.get("rate_mib_s_per_tb") else {}
-    return {
-        **{key: value for key, value in job.items() if key != "rate_mib_s_per_tb"},
-        "block_size_bytes": size,
-        **rate,
-    }
+    size = min(job.block_size_bytes, 1 << 20) if job.trim else job.block_size_bytes
+    rate_iops = 100 if job.rate_mib_s_per_tb else job.rate_iops
+    return dataclasses.replace(job, block_size_bytes=size, rate_mib_s_per_tb=None, rate_iops=rate_iops)
 
 
 def problems_of(cell, drive, log):
@@ -129,10 +127,7 @@ def problems_of(cell, drive, log):
 
 def fills_of(plan):
     """Each fill of a plan once: its passes and its two jobs."""
-    tests = [
-        {**test, "active_range_pct": 100, "cells": [scaled(cell) for cell in test["cells"]]} for test in plan_of(plan)
-    ]
-    fills = [test["precondition"] for test in planned(tests, identity_of(ODD_SIZE))["drives"][0]["tests"]]
+    fills = [test["precondition"] for test in planned(scaled_plan(plan), identity_of(ODD_SIZE))["drives"][0]["tests"]]
     return list({fill["job"]: fill for fill in fills if fill and not fill.get("filesystem")}.values())
 
 

@@ -164,10 +164,10 @@ class SteadyStateRule:
     # False: the curve of all rounds is the result, steady or not.
     required: bool = True
 
-
-def active_range_bytes(share_pct: int, most_bytes: int | None, size_bytes: int, block_bytes: int) -> int:
-    """Return such a part of a drive in whole logical blocks."""
-    return min(size_bytes * share_pct // 100, most_bytes or size_bytes) // block_bytes * block_bytes
+    @property
+    def least_rounds(self) -> int:
+        """How many rounds the windows span that have to agree."""
+        return self.window * self.sample_every * (1 + self.confirm_windows)
 
 
 @dataclass(frozen=True)
@@ -211,12 +211,23 @@ class PlannedTest:
 
     def active_range_bytes(self, size_bytes: int, block_bytes: int) -> int:
         """Return the ActiveRange on a drive of this size, in whole logical blocks."""
-        return active_range_bytes(self.active_range_pct, self.active_range_max_bytes, size_bytes, block_bytes)
+        most = self.active_range_max_bytes or size_bytes
+        return min(size_bytes * self.active_range_pct // 100, most) // block_bytes * block_bytes
 
     def in_service_s(self) -> int:
         """Return how long it scrubs, and waits for those who use the drive, at most."""
         patience_s = self.in_service.patience_s if self.in_service else 0
         return patience_s + (self.scrub.duration_s if self.scrub else 0)
+
+
+@dataclass(frozen=True)
+class Departure:
+    """How a test that states a source departs from it: it gives no result by that source."""
+
+    # Whose source it states.
+    test: str
+    # In what it is another one.
+    keys: Annotated[t.List[str], Limits(min_items=1)]
 
 
 # What drives are taken to write in sequence of which nobody knows better.

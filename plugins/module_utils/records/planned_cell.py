@@ -97,6 +97,10 @@ class PlannedStream(Load):
 
     # What only a cell has.
     jobs: t.ClassVar[None] = None
+    ioengine: t.ClassVar[None] = None
+    point: t.ClassVar[None] = None
+    per_cpu: t.ClassVar[bool] = False
+    auto_threads: t.ClassVar[bool] = False
     batch: t.ClassVar[None] = None
     ramp_s: t.ClassVar[None] = None
     runtime_s: t.ClassVar[int] = 0

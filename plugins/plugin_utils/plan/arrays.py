@@ -11,89 +11,89 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ...module_utils.records.base import Json
 from ...module_utils.records.plan import Plan, PlannedDrive
 from ...module_utils.records.storage_layers import PlannedArray
 from ...module_utils.tools import mdadm
 from ..common import units
+from .test_record import ArrayRequest, Test
 
 FEWEST = 2
 ALL = "all"
 Mapping = t.Mapping[str, t.Any]
 
 
-def rendered(given: Mapping | None, size_bytes: t.Callable[[t.Any], int]) -> dict[str, t.Any] | None:
-    """Return a test's `array` in its internal form: {level, chunk_bytes, drives}; None for none."""
-    if not given:
-        return None
-    return {"level": given["level"], "chunk_bytes": size_bytes(given["chunk"]), "drives": given["drives"]}
+def rendered(given: Json | None, size_bytes: t.Callable[[t.Any], int]) -> ArrayRequest | None:
+    """Return the key `array` of a test file; None for none."""
+    return ArrayRequest(given["level"], size_bytes(given["chunk"]), given["drives"]) if given else None
 
 
-def problems(test: Mapping) -> list[str]:
-    """Return what is wrong with a test on an array. test: in its internal form."""
-    if not test.get("array"):
+def problems(test: Test) -> list[str]:
+    """Return what is wrong with a test on an array."""
+    if not test.array_request:
         return []
     found = []
-    if test["purge"]["method"] != "none":
+    if test.purge.method != "none":
         found.append("array: an array cannot be purged; purge its drives in earlier tests, and remove the purge here")
-    if not test["precondition"]:
+    if not test.precondition:
         found.append("array: add a precondition: the drives still hold data of their own tests")
     for key in ("filesystem", "write_cache", "follows", "integrity", "self_test"):
-        if test.get(key):
+        if getattr(test, key):
             named = "integrity or precondition.verify" if key == "integrity" else key
             told = f"array: can't be combined with {named}, which applies to a single drive"
             found.append(f"{told}; write a separate test")
     return found
 
 
-def tests_after_array(tests: t.Sequence[Mapping]) -> list[str]:
+def tests_after_array(tests: t.Sequence[Test]) -> list[str]:
     """Tests that come after an array's, as "<origin>: message": of the other drives they would be before it."""
     found, before = [], ""
     for test in tests:
-        if before and not test.get("array"):
-            found.append(
-                f"{test['origin']}: test {test['name']} comes after {before}, on an array; move it before that test"
-            )
-        before = test["name"] if test.get("array") else before
+        if before and not test.array_request:
+            found.append(f"{test.origin}: test {test.name} comes after {before}, on an array; move it before that test")
+        before = test.name if test.array_request else before
     return found
 
 
-def carries_test(test: Mapping, place: int, number: int) -> bool:
+def carries_test(test: Test, place: int, number: int) -> bool:
     """Return whether the drive at this place (from 0) of a host's so many carries a test."""
-    return not test.get("array") or place == number - 1
+    return not test.array_request or place == number - 1
 
 
-def on_drive(test: Mapping, labels: t.Sequence[str]) -> PlannedArray | None:
+def on_drive(test: Test, labels: t.Sequence[str]) -> PlannedArray | None:
     """Return what a plan has of it; None for another test."""
-    asked = test.get("array")
-    return PlannedArray(asked["level"], asked["chunk_bytes"], list(labels)) if asked else None
+    asked = test.array_request
+    return PlannedArray(asked.level, asked.chunk_bytes, list(labels)) if asked else None
 
 
-def identity(test: Mapping, last: Mapping, members: t.Sequence[Mapping]) -> Mapping:
+def identity(test: Test, last: Mapping, members: t.Sequence[Mapping]) -> Mapping:
     """Return what the cells of a test have to fit: the drive, or the array of all, with the largest of their blocks."""
-    asked = test.get("array")
+    asked = test.array_request
     if not asked:
         return last
-    size = mdadm.size_bytes((member["size_bytes"] for member in members), asked["chunk_bytes"])
+    size = mdadm.size_bytes((member["size_bytes"] for member in members), asked.chunk_bytes)
     block = max(member["logical_block_size_bytes"] for member in members)
     return {**last, "size_bytes": size, "logical_block_size_bytes": block}
 
 
 def host_problems(
-    tests: t.Sequence[Mapping], drives: t.Sequence[Mapping], settings: Mapping, polled: str, left_out: int = 0
+    tests: t.Sequence[Test], drives: t.Sequence[Mapping], settings: Mapping, polled: str, left_out: int = 0
 ) -> list[str]:
     """Return why a host's drives can't be the array that a test asks for. drives: their identities; None of unknown
     ones. left_out: how many take no part.
     """
-    wanted = [test for test in tests if test.get("array")]
     return [
-        f"test {test['name']}: array: {text}"
-        for test in wanted
-        for text in _of_test(test, drives, settings, polled, left_out)
+        f"test {test.name}: array: {text}"
+        for test in tests
+        if test.array_request
+        for text in _of_request(test.array_request, drives, settings, polled, left_out)
     ]
 
 
-def _of_test(test: Mapping, drives: t.Sequence[Mapping], settings: Mapping, polled: str, left_out: int) -> list[str]:
-    found, asked, chunk = [], test["array"]["drives"], test["array"]["chunk_bytes"]
+def _of_request(
+    request: ArrayRequest, drives: t.Sequence[Mapping], settings: Mapping, polled: str, left_out: int
+) -> list[str]:
+    found, asked, chunk = [], request.drives, request.chunk_bytes
     number = len(drives) + left_out
     if number < FEWEST:
         found.append(f"needs at least {FEWEST} drives; this host has {number} in ssd_drives. Remove the test")

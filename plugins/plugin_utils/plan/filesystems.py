@@ -7,69 +7,71 @@ from __future__ import annotations
 
 import typing as t
 
-from ...module_utils.records.storage_layers import PlannedFilesystem
+from ...module_utils.records.base import Json
+from ...module_utils.records.storage_layers import PlannedFilesystem, Stripe
 from ...module_utils.tools import filesystems
+from .test_record import Test
 
 # Its own structures, its log, and what it keeps free: ext4 with 4 KiB blocks takes some 7 % of a drive.
 MOST_PCT = 90
-Mapping = t.Mapping[str, t.Any]
 
 
-def rendered(given: Mapping | None, size_bytes: t.Callable[[t.Any], int]) -> dict[str, t.Any] | None:
-    """Return a test's `filesystem` as the plan has it, with its stripe in blocks; None for none. Raises ValueError."""
+def rendered(given: Json | None, size_bytes: t.Callable[[t.Any], int]) -> PlannedFilesystem | None:
+    """Return the key `filesystem` of a test file as the plan has it, with its stripe in blocks; None for none. Raises
+    ValueError.
+    """
     if not given:
         return None
     block, raid = size_bytes(given["block_size"]), given.get("raid")
     stripe = None
     if raid:
         data = filesystems.data_drives(raid["level"], raid["drives"], raid.get("sets"))
-        stripe = dict(filesystems.geometry(size_bytes(raid["chunk"]), block, data)._asdict())
-    options = list(given["mount_options"])
-    return {"type": given["type"], "block_size_bytes": block, "mount_options": options, "stripe": stripe}
+        stripe = Stripe(*filesystems.geometry(size_bytes(raid["chunk"]), block, data))
+    return PlannedFilesystem(given["type"], block, list(given["mount_options"]), stripe)
 
 
-def problems(test: Mapping) -> list[str]:
-    """Return what is wrong with a test on a file system. test: in its internal form."""
-    if not test.get("filesystem"):
+def problems(test: Test) -> list[str]:
+    """Return what is wrong with a test on a file system."""
+    if not test.filesystem:
         return []
     found = []
-    if test["active_range_pct"] > MOST_PCT:
+    if test.active_range_pct > MOST_PCT:
         found.append(
-            f"filesystem: a file of {test['active_range_pct']} % of the drive does not fit beside the file system's "
+            f"filesystem: a file of {test.active_range_pct} % of the drive does not fit beside the file system's "
             f"own structures; set active_range_pct to {MOST_PCT} at most"
         )
-    if not test["precondition"]:
+    if not test.precondition:
         found.append(
             "filesystem: needs a precondition, which fills the file: reads of blocks that nobody wrote never reach the "
             "drive"
         )
-    if test.get("integrity"):
+    if test.integrity:
         found.append(
             "filesystem: can't be combined with integrity or precondition.verify, which read back a whole drive"
         )
-    if test.get("self_test"):
+    if test.self_test:
         found.append("filesystem: can't be combined with self_test, which needs none")
-    if test.get("follows"):
+    if test.follows:
         found.append("filesystem: a phase cannot use it, as its test unmounts it first; write a separate test")
-    trims = [cell["id"] for cell in test["cells"] if any(job.get("trim") for job in cell.get("jobs") or ())]
+    trims = [cell.id for cell in test.cells if any(job.trim for job in cell.jobs or ())]
     if trims:
         found.append(f"filesystem: cell {trims[0]} trims, which a file cannot; remove the trim or the file system")
     return found
 
 
-def left_behind(tests: t.Sequence[Mapping]) -> list[str]:
+def left_behind(tests: t.Sequence[Test]) -> list[str]:
     """Tests that go on from what a file system before them leaves, as "<origin>: message": nobody knows where on the
     drive its file lay.
     """
     found, before = [], ""
     for test in tests:
-        prepares = test["purge"]["method"] != "none" or test["precondition"]
+        prepares = test.purge.method != "none" or test.precondition
         if before and not prepares:
             found.append(
-                f"{test['origin']}: test {test['name']} would continue on the file system of {before}; give it a purge "
+                f"{test.origin}: test {test.name} would continue on the file system of {before}; give it a purge "
                 "or a precondition"
             )
-        before = test["name"] if test.get("filesystem") else "" if prepares else before
+        before = test.name if test.filesystem else "" if prepares else before
     return found
 
 

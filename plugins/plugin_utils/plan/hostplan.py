@@ -27,7 +27,7 @@ from . import (
     write_rates,
 )
 from . import render_plan as planning
-from .testfiles import Test
+from .test_record import Test
 
 # The variables that shape a host's plan, each owned by the role of its prefix.
 VARIABLES = (
@@ -99,7 +99,7 @@ def choose_tests(
     again = variables.get(AGAIN)
     if again:
         # A drive is measured again by itself: no array is made of it.
-        return [test for test in asked if test["name"] in again["tests"] and not test.get("array")], left_out
+        return [test for test in asked if test.name in again["tests"] and not test.array_request], left_out
     if left_out and not kept:
         name, longest_s = min(left_out.items(), key=lambda item: item[1])
         before_s = reads_s(variables, drives)
@@ -128,10 +128,7 @@ def _within(
     if most_s is None or not seen:
         return list(asked), {}
     # What purge_method says counts for the tests that leave the method open.
-    timed = [
-        dataclasses.replace(time_estimates.as_planned(test), purge=purge_values.spec(test["purge"], variables))
-        for test in asked
-    ]
+    timed = [dataclasses.replace(test, purge=purge_values.spec(test.purge, variables)) for test in asked]
 
     def share(test: PlannedTest, place: int) -> float | None:
         return _purge_share(test.purge, seen[place])
@@ -140,7 +137,7 @@ def _within(
     asked_mib_s = variables["ssd_assumed_write_mib_s"]
     rates = [write_rates.of_drive(asked_mib_s, drive["identity"], drive.get("link_mb_s")).assumed for drive in seen]
     kept, rest = time_estimates.within(timed, identities, most_s - reads_s(variables, seen), rates, share)
-    return [test for test in asked if test["name"] in kept], rest
+    return [test for test in asked if test.name in kept], rest
 
 
 def _seen(drives: Drives) -> list[t.Mapping[str, t.Any]]:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils.records.in_service import MIB
+from ...module_utils.records.plan import PlannedTest
+from ...module_utils.records.planned_cell import PlannedCell, PlannedStream
 from ...module_utils.run.read_only import MODE
 
 # The key of a test that is for drives in service.
@@ -36,49 +38,49 @@ def test_problems(test: Mapping) -> list[str]:
     purges = (test["purge"] or {"method": "none"})["method"] != "none"
     found = [f"{KEY}: cannot be combined with {key}; {remedy}" for key, remedy in _NOT_BESIDE.items() if test[key]]
     found += [f"{KEY}: cannot be combined with purge; give it purge: false"] if purges else []
-    cells = [cell for cell in test["cells"] if _writes(cell)]
-    found += [f"{KEY}: cell {cell['id']} writes; such a test only reads (read_pct: 100)" for cell in cells]
+    cells: t.Sequence[PlannedCell] = test["cells"]
+    found += [f"{KEY}: cell {one.id} writes; such a test only reads (read_pct: 100)" for one in cells if _writes(one)]
     found += [
-        f"{KEY}: cell {cell['id']} has no limit; give it rate_iops, as the drive has other users"
-        for cell in test["cells"]
-        if not cell.get("jobs") and not cell.get("rate_iops")
+        f"{KEY}: cell {cell.id} has no limit; give it rate_iops, as the drive has other users"
+        for cell in cells
+        if not cell.jobs and not cell.rate_iops
     ]
     return found
 
 
-def _writes(cell: Mapping) -> bool:
-    loads = cell.get("jobs") or [cell]
-    return any(one["read_pct"] != 100 or one.get("trim") or one.get("sync") or one.get("fdatasync") for one in loads)
+def _writes(cell: PlannedCell) -> bool:
+    loads: t.Sequence[PlannedCell | PlannedStream] = cell.jobs or [cell]
+    return any(one.read_pct != 100 or one.sync or one.fdatasync or getattr(one, "trim", None) for one in loads)
 
 
-def is_for(tests: t.Sequence[Mapping]) -> bool:
+def is_for(tests: t.Sequence[PlannedTest]) -> bool:
     """Return whether a plan is for drives in service. tests: of load_plan."""
-    return any(test.get(KEY) for test in tests)
+    return any(test.in_service for test in tests)
 
 
-def only_reads(test: Mapping) -> bool:
+def only_reads(test: PlannedTest) -> bool:
     """Return whether a test may be in a plan for drives in service: it says so, or the drive does all of it itself."""
-    return bool(test.get(KEY)) or bool(test.get("self_test") and test["purge"]["method"] == "none")
+    return bool(test.in_service) or bool(test.self_test and test.purge.method == "none")
 
 
-def has_none(test: Mapping, drive: Mapping) -> bool:
+def has_none(self_test: t.Any, drive: Mapping) -> bool:
     """Return whether a drive in service lacks the self-test that a test is: that test is left out, not the drive.
     drive: as the host found it.
     """
-    return bool(test.get("self_test")) and drive.get("has_self_tests") is False
+    return bool(self_test) and drive.get("has_self_tests") is False
 
 
-def is_service(tests: t.Sequence[Mapping], mode: t.Any) -> bool:
+def is_service(tests: t.Sequence[PlannedTest], mode: t.Any) -> bool:
     """Return whether a run of these tests is of ssd_service_drives; with ssd_mode: plan the tests tell."""
     return mode == MODE or (mode == "plan" and is_for(tests))
 
 
-def mode_problem(tests: t.Sequence[Mapping], mode: t.Any, step: t.Any) -> str:
+def mode_problem(tests: t.Sequence[PlannedTest], mode: t.Any, step: t.Any) -> str:
     """Return why a plan can't be run with this ssd_mode; "" if it can."""
     if mode == MODE and step != "qualify":
         return f"ssd_mode: {MODE} runs plans alone, and {step} changes drives or hosts; use ssd_mode=destructive"
-    ours = [test["name"] for test in tests if test.get(KEY)]
-    others = [test["name"] for test in tests if not only_reads(test)]
+    ours = [test.name for test in tests if test.in_service]
+    others = [test.name for test in tests if not only_reads(test)]
     if ours and others:
         return (
             f"ssd_plan: {', '.join(others)} may write, and {', '.join(ours)} are for drives in service, which are only "
@@ -93,14 +95,14 @@ def mode_problem(tests: t.Sequence[Mapping], mode: t.Any, step: t.Any) -> str:
     return ""
 
 
-def limits(tests: t.Sequence[Mapping]) -> dict[str, float]:
+def limits(tests: t.Sequence[PlannedTest]) -> dict[str, float]:
     """Return what a cell beside other users is held to, as ssd_validity_limits: what they do up to a busy drive is no
     cause, nor is an idle drive.
     """
-    asked = [(test[KEY], cell) for test in tests if test.get(KEY) for cell in test["cells"]]
+    asked = [(test.in_service, cell) for test in tests if test.in_service for cell in test.cells]
     if not asked:
         return {}
-    most_bytes = max(one["busy_mib_s"] * MIB * cell["runtime_s"] for one, cell in asked)
+    most_bytes = max(one.busy_mib_s * MIB * cell.runtime_s for one, cell in asked)
     return {
         "other_io_share": 0.0,
         "other_read_bytes": float(most_bytes),

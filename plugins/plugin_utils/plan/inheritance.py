@@ -12,12 +12,16 @@ else.
 from __future__ import annotations
 
 import typing as t
+from dataclasses import replace
 from pathlib import Path
 
+from ...module_utils.records.base import Json
+from ...module_utils.records.plan import Departure
+from ...module_utils.records.planned_cell import PlannedCell, PointOfSweep
 from ..common import schema as schemas
 from .test_library import Library, PlanError, Source, raise_for
+from .test_record import Test
 
-Test = dict[str, t.Any]
 # What a phase takes over from its test; what it leaves out besides has the schema's default.
 PHASE_INHERITS = (
     "source",
@@ -30,7 +34,6 @@ PHASE_INHERITS = (
     "description",
 )
 PHASE_OWN = ("matrix", "cells", "lead", "steady_state", "rounds", "last_rounds", "description")
-Mapping = t.Mapping[str, t.Any]
 # What a source prescribes; how the drive is purged is the drive's matter.
 SOURCE_KEYS = (
     "precondition",
@@ -44,7 +47,7 @@ SOURCE_KEYS = (
     "refill_buffers",
     "cell_order",
     "filesystem",
-    "array",
+    "array_request",
     "integrity",
     "self_test",
     "in_service",
@@ -52,7 +55,7 @@ SOURCE_KEYS = (
 )
 
 
-def resolve(source: Source, library: Library, visited: tuple[Path, ...]) -> tuple[Test, bool]:
+def resolve(source: Source, library: Library, visited: tuple[Path, ...]) -> tuple[Json, bool]:
     """Return a test laid over its bases, and whether the site chose its cells. Each layer is checked, so that messages
     name its file.
     """
@@ -61,7 +64,7 @@ def resolve(source: Source, library: Library, visited: tuple[Path, ...]) -> tupl
     layer = dict(schemas.plain(source.data))
     raise_for(source.origin, schemas.problems(layer, schemas.load("test"), partial=True))
     chooses = "cells" in layer or "block_size" in (layer.get("matrix") or {})
-    below: Test = {}
+    below: Json = {}
     own = chooses and not source.shipped
     if source.path:
         visited += (source.path,)
@@ -118,7 +121,7 @@ def _merge(below: t.Any, above: t.Any) -> t.Any:
     return above
 
 
-def split_phases(test: Test) -> list[Test]:
+def split_phases(test: Json) -> list[Json]:
     """Return a test as someone wrote it, and its phases as tests of the same form; `follows` names the one before."""
     first = {key: value for key, value in test.items() if key != "phases"}
     found = [first]
@@ -133,69 +136,69 @@ def split_phases(test: Test) -> list[Test]:
     return found
 
 
-def link_phases(tests: t.Sequence[Test]) -> list[str]:
-    """Give each point of a test's phases its sweep, and the most that it may ask for; what is wrong, as "<test>:
-    message".
-
-    tests: of one entry, in their internal form. Changes them.
+def link_phases(tests: t.Sequence[Test]) -> tuple[list[Test], list[str]]:
+    """Return the phases of a test with the sweep of each of their points, and the most that it may ask for; and what
+    is wrong, as "cell <id>: message".
     """
+    found: list[Test] = []
     wrong = []
-    for index, test in enumerate(tests):
-        for cell in test["cells"]:
-            if cell.get("point"):
-                wrong += [
-                    f"cell {cell['id']}: {problem}" for problem in _link_cell(cell, tests[0]["name"], tests[:index])
-                ]
-    return wrong
-
-
-def _link_cell(cell: dict[str, t.Any], first: str, before: t.Sequence[Test]) -> list[str]:
-    name = f"{first}-{cell['point']['of']}"
-    sweep = next((test for test in before if test["name"] == name), None)
-    if sweep is None:
-        return [f"point.of: {cell['point']['of']!r} is not an earlier phase"]
-    points = [point for point in sweep["cells"] if not point.get("lead")]
-    if any(point.get("per_cpu") for point in points):
-        return [f"point.of: the loads of {cell['point']['of']!r} follow the CPUs (per_cpu), so they are not a sweep"]
-    if any(point.get("auto_threads") for point in points):
-        return [f"point.of: the host chooses the threads of {cell['point']['of']!r} (auto), so they are not a sweep"]
-    cell["point"] = {**{key: value for key, value in cell["point"].items() if key != "of"}, "test": name}
-    # Upper bounds for whoever plans; the host takes those of the cell that it finds.
-    cell.update({key: max(point[key] for point in points) for key in ("threads", "queue_depth")})
-    return []
-
-
-def mark_deviations(tests: t.Sequence[Test], name: str, by_source: t.Sequence[Mapping], source_name: str) -> None:
-    """Give each test that is another than its source's `departs`: {test: whose source it states, keys: in what}.
-
-    tests, by_source: of one entry and of the test that states the source, in their internal form, phases and
-      each_cell included; name, source_name: what the names of each begin with.
-    """
-    found = {test["name"][len(source_name) :]: test for test in by_source}
     for test in tests:
-        partner = found.get(test["name"][len(name) :])
-        keys = _differing(test, partner) if partner else ["phases" if test["follows"] else "cells"]
-        if keys:
-            test["departs"] = {"test": source_name, "keys": keys}
+        cells = []
+        for cell in test.cells:
+            linked, problem = _link_cell(cell, cell.point, tests[0].name, found) if cell.point else (cell, "")
+            cells.append(linked)
+            wrong += [f"cell {cell.id}: point.of: {problem}"] if problem else []
+        found.append(replace(test, cells=cells))
+    return found, wrong
+
+
+def _link_cell(cell: PlannedCell, point: PointOfSweep, first: str, before: t.Sequence[Test]) -> tuple[PlannedCell, str]:
+    """Return a point with its sweep, whose phase its file names; or why that can't be it."""
+    name = f"{first}-{point.test}"
+    sweep = next((test for test in before if test.name == name), None)
+    if sweep is None:
+        return cell, f"{point.test!r} is not an earlier phase"
+    points = [each for each in sweep.cells if not each.lead]
+    if any(each.per_cpu for each in points):
+        return cell, f"the loads of {point.test!r} follow the CPUs (per_cpu), so they are not a sweep"
+    if any(each.auto_threads for each in points):
+        return cell, f"the host chooses the threads of {point.test!r} (auto), so they are not a sweep"
+    # Upper bounds for whoever plans; the host takes those of the cell that it finds.
+    threads, depth = max(each.threads for each in points), max(each.queue_depth for each in points)
+    return replace(cell, point=replace(point, test=name), threads=threads, queue_depth=depth), ""
+
+
+def mark_deviations(tests: t.Sequence[Test], name: str, by_source: t.Sequence[Test], source_name: str) -> list[Test]:
+    """Return tests, each that is another than its source's with `departs`: whose source it states, and in what keys.
+
+    tests, by_source: of one entry and of the test that states the source, phases and each_cell included; name,
+      source_name: what the names of each begin with.
+    """
+    partners = {test.name[len(source_name) :]: test for test in by_source}
+    departing = []
+    for test in tests:
+        partner = partners.get(test.name[len(name) :])
+        departing.append(_differing(test, partner) if partner else ["phases" if test.follows else "cells"])
     # What the source measures besides is missing from all that is left.
-    lost = [test for suffix, test in found.items() if suffix not in {test["name"][len(name) :] for test in tests}]
+    lost = [test for suffix, test in partners.items() if suffix not in {test.name[len(name) :] for test in tests}]
     if lost and tests:
-        key = "phases" if any(test["follows"] for test in lost) else "cells"
-        keys = (tests[0].get("departs") or {}).get("keys", [])
-        tests[0]["departs"] = {"test": source_name, "keys": keys if key in keys else [*keys, key]}
+        key = "phases" if any(test.follows for test in lost) else "cells"
+        departing[0] += [key] if key not in departing[0] else []
+    return [
+        replace(test, departs=Departure(source_name, keys) if keys else None) for test, keys in zip(tests, departing)
+    ]
 
 
-def _differing(one: Mapping, other: Mapping) -> list[str]:
-    purged = ["purge"] if (one["purge"]["method"] == "none") != (other["purge"]["method"] == "none") else []
+def _differing(one: Test, other: Test) -> list[str]:
+    purged = ["purge"] if (one.purge.method == "none") != (other.purge.method == "none") else []
     # Who leaves the cache to others takes either state.
-    keys = SOURCE_KEYS + (("write_cache",) if other.get("write_cache") else ())
-    return purged + [key for key in keys if _plain(one.get(key)) != _plain(other.get(key))]
+    keys = SOURCE_KEYS + (("write_cache",) if other.write_cache else ())
+    return purged + [key.removesuffix("_request") for key in keys if _comparable(one, key) != _comparable(other, key)]
 
 
-def _plain(value: t.Any) -> t.Any:
-    """Without the names of the tests that points refer to."""
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    if isinstance(value, dict) and value.get("point"):
-        return {**value, "point": {key: item for key, item in value["point"].items() if key != "test"}}
-    return value
+def _comparable(test: Test, key: str) -> t.Any:
+    """Return what a test has of a key, without the names of the tests that points refer to."""
+    if key == "cells":
+        return [replace(cell, point=replace(cell.point, test="")) if cell.point else cell for cell in test.cells]
+    # A limit that is left open is another one than a 0.
+    return (test.steady_state, test.open_limits) if key == "steady_state" else getattr(test, key)

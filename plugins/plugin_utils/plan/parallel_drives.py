@@ -10,9 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils.measure import parallelism_search
-from ...module_utils.records import base
 from ...module_utils.records.plan import ReadTogether
-from ...module_utils.records.planned_cell import PlannedCell
 from ..common import values
 from . import cells as celling
 from .jobs import section_of, with_job
@@ -35,7 +33,7 @@ def spec(settings: Mapping, number: int, any_test: bool) -> tuple[int, ReadToget
     cells = [celling.rendered({**read, **LENGTH}) for read in READS]
     # One thread in sequence, or any at random: their jobs are the same for every size of drive.
     jobs = [with_job(cell, settings["workload_ioengine"], [section_of(cell, 0)]) for cell in cells]
-    return most, ReadTogether(parallelism_search.FEWEST_REPEATS, [base.parse(PlannedCell, job) for job in jobs])
+    return most, ReadTogether(parallelism_search.FEWEST_REPEATS, jobs)
 
 
 def span_s(asked: ReadTogether | None, drives: int) -> tuple[float, float]:

@@ -17,6 +17,7 @@ from ...module_utils.records.plan import PlannedTest
 from ...module_utils.records.planned_cell import PlannedCell, SizeShare
 from ..common.units import block_size, data_size
 from . import render_plan as planning
+from .test_record import Test
 from .testfiles import SHIPPED_DIR, PlanError
 
 ICF = "iometer"
@@ -36,9 +37,7 @@ def platforms() -> dict[str, t.Any]:
     return found
 
 
-def files(
-    tests: t.Sequence[dict[str, t.Any]], platform: str, device: str, identity: Mapping, queue_depth: int
-) -> Files:
+def files(tests: t.Sequence[Test], platform: str, device: str, identity: Mapping, queue_depth: int) -> Files:
     """{path: text} of a plan's tests, with a README.txt. Raises PlanError.
 
     device: as the platform calls it; no part of an .icf. identity: sizes of the drive, as drive_facts has them.

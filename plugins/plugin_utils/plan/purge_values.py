@@ -32,15 +32,15 @@ def _rules() -> dict[str, argument_specs.Rule]:
     return {f"purge_{key}": argument_specs.limited(known[key]) for key in OPTIONS}
 
 
-def spec(given: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> PlannedPurge:
+def spec(given: PlannedPurge, variables: t.Mapping[str, t.Any]) -> PlannedPurge:
     """Return the purge of a test: what its file says, and from the variables what it leaves open."""
-    method = given["method"]
+    method = given.method
     if method == "auto":
         method = str(plain(variables.get("purge_method")) or argument_specs.default("purge_method"))
     if method == "none":
         return PlannedPurge(method)
     options: dict[str, t.Any] = {
-        key: given.get(key) or integer(plain(variables.get(f"purge_{key}"))) for key in OPTIONS
+        key: getattr(given, key) or integer(plain(variables.get(f"purge_{key}"))) for key in OPTIONS
     }
     return PlannedPurge(method, **{key: value for key, value in options.items() if value})
 

@@ -11,15 +11,17 @@ import dataclasses
 import typing as t
 
 from ...module_utils.drive.entry import Entry, parse
-from ...module_utils.records import base
 from ...module_utils.records.plan import (
     Fio,
     Plan,
     PlannedDrive,
+    PlannedFill,
+    PlannedIntegrity,
     PlannedLook,
     PlannedPurge,
     PlannedRun,
     PlannedTest,
+    RoundLimits,
     Tune,
     Validity,
 )
@@ -28,13 +30,12 @@ from ..common import schema as schemas
 from ..common.values import integer
 from . import arrays, in_service, parallel_drives, purge_values, write_rates
 from . import cells as celling
-from .jobs import POLLED, fill_jobs, refilling, sections_of, with_job, with_trial
-from .testfiles import PlanError, Test, load_plan
+from .jobs import POLLED, refilling, sections_of, with_fill_jobs, with_job, with_trial
+from .test_record import Test
+from .testfiles import PlanError, load_plan
 
 __all__ = ["PlanError", "load_plan", "render", "step_plan"]
 
-# Of a test, what only the controller needs.
-NOT_FOR_HOSTS = ("origin", "own_cells", "description", "repeats", "run_margin", "departs")
 OVERWRITE_BLOCK_BYTES = 131_072
 # What warms a drive, and has it collect garbage, between two passes of an integrity test.
 HEAT = {"access": "random", "block_size": "4KiB", "read_pct": 50, "threads": 4, "queue_depth": 64}
@@ -65,7 +66,7 @@ def render(
     Raises PlanError with every drive that can't do a test, naming host, drive and cell.
     """
     settings = {**_defaults(), **variables}
-    measures = any(test.get(key) for test in tests for key in ("cells", "integrity", "self_test", "scrub"))
+    measures = any(test.cells or test.integrity or test.self_test or test.scrub for test in tests)
     problems = _engine_problems(settings, host)
     rendered, wrong = _drives(tests, drives, settings, host, left_out)
     problems += wrong
@@ -111,7 +112,7 @@ def _drives(
         carried = [
             test
             for test in tests
-            if arrays.carries_test(test, place, len(drives)) and not in_service.has_none(test, drive)
+            if arrays.carries_test(test, place, len(drives)) and not in_service.has_none(test.self_test, drive)
         ]
         if not drive.get("identity"):
             problems.append(f"{host}: drive {entry.label}: was not found, so nothing can be planned for it")
@@ -160,11 +161,9 @@ def _for_drive(
     identity = drive["identity"]
     where = f"{host}: drive {entry.label}"
     fitted = _fit_tests(tests, identity, settings, of_host)
-    problems = _poll_problems(any(test["cells"] for test in tests), identity, settings, where)
+    problems = _poll_problems(any(test.cells for test in tests), identity, settings, where)
     problems += _cache_problems(tests, entry, where)
-    problems += [
-        f"{where}: test {test['name']}: {line}" for test, (_done, wrong) in zip(tests, fitted) for line in wrong
-    ]
+    problems += [f"{where}: test {test.name}: {line}" for test, (_done, wrong) in zip(tests, fitted) for line in wrong]
     rates = write_rates.of_drive(settings.get("ssd_assumed_write_mib_s"), identity, drive.get("link_mb_s"))
     rendered = PlannedDrive(
         drive=entry.label,
@@ -188,10 +187,10 @@ def _engine_problems(settings: t.Mapping[str, t.Any], host: str) -> list[str]:
 def _cache_problems(tests: t.Sequence[Test], entry: Entry, where: str) -> list[str]:
     """Return what an entry of ssd_drives says of the write cache must not stand against what a test needs."""
     own = entry.options.write_cache
-    against = next((test for test in tests if own and test["write_cache"] not in (None, own)), None)
+    against = next((test for test in tests if own and test.write_cache not in (None, own)), None)
     if against is None:
         return []
-    test = f"test {against['name']}, which needs it {against['write_cache']}"
+    test = f"test {against.name}, which needs it {against.write_cache}"
     return [f"{where}: write_cache: {own} in its entry contradicts {test}; remove it from the entry"]
 
 
@@ -227,34 +226,35 @@ def step_plan(step: str, variables: t.Mapping[str, t.Any] | None = None) -> list
     """
     names = ("precondition_passes", "precondition_block_size")
     passes, block_size = ((variables or {}).get(name, argument_specs.default(name)) for name in names)
-    fill = {"passes": integer(passes), "block_size_bytes": celling.size_bytes(block_size)}
-    steps: dict[str, dict[str, t.Any]] = {
-        "purge": {"title": "Purge", "purge": {"method": "auto"}, "precondition": None},
-        "precondition": {"title": "Precondition", "purge": {"method": "none"}, "precondition": fill},
-        "tune": {"title": "Tune", "purge": {"method": "none"}, "precondition": None},
+    fill = PlannedFill(integer(passes) or 0, celling.size_bytes(block_size))
+    steps: dict[str, tuple[str, str, PlannedFill | None]] = {
+        "purge": ("Purge", "auto", None),
+        "precondition": ("Precondition", "none", fill),
+        "tune": ("Tune", "none", None),
     }
     if step not in steps:
         raise PlanError([f"no step named {step!r} (known steps: {', '.join(steps)})"])
-    empty: dict[str, t.Any] = {
-        "name": step,
-        "source": "",
-        "description": "",
-        "repeats": None,
-        "run_margin": None,
-        "origin": f"the step {step}",
-        "own_cells": True,
-        "active_range_pct": 100,
-        "cells": [],
-        "rounds": {"max": None, "capacity_multiple": None, "time_limit_s": None},
-        "steady_state": None,
-        "after_steady_rounds": 0,
-        "latency_targets_us": [],
-        "last_rounds": None,
-        "write_cache": None,
-        "refill_buffers": False,
-        "follows": None,
-    }
-    return [{**empty, **steps[step]}]
+    title, purge_method, precondition = steps[step]
+    return [
+        Test(
+            name=step,
+            title=title,
+            origin=f"the step {step}",
+            source="",
+            purge=PlannedPurge(purge_method),
+            precondition=precondition,
+            active_range_pct=100,
+            cells=[],
+            not_applicable=[],
+            rounds=RoundLimits(None, None, None),
+            steady_state=None,
+            after_steady_rounds=0,
+            latency_targets_us=[],
+            last_rounds=None,
+            write_cache=None,
+            follows=None,
+        )
+    ]
 
 
 def _fit_tests(
@@ -266,7 +266,7 @@ def _fit_tests(
     """Return each test for one drive. A purge that sets the LBA size sets it for this test and those after it."""
     fitted = []
     for test, refills in zip(tests, refilling(tests)):
-        purge = purge_values.spec(test["purge"], settings)
+        purge = purge_values.spec(test.purge, settings)
         lba_size = purge_values.lba_size_after(purge, identity["logical_block_size_bytes"])
         identity = {**identity, "logical_block_size_bytes": lba_size}
         fitted.append(_fit_test(test, arrays.identity(test, identity, of_host), settings, purge, refills))
@@ -283,34 +283,36 @@ def _fit_test(
     """Return a test for one drive in its rendered form, and what the drive can't do. refills: jobs.refilling."""
     test, same_cells = celling.with_preferred_size(test, identity)
     cells, left_out, wrong = celling.fit(test, identity)
-    active = celling.active_range_bytes(test, identity)
-    engine = settings["workload_ioengine"]
-    # Its jobs have what refill_buffers says; which drives an array has is known once all of them are rendered.
-    done = {key: value for key, value in test.items() if key not in ("refill_buffers", "array")}
-    if purge.method in ("auto", "overwrite"):
-        purge = dataclasses.replace(purge, **fill_jobs("purge", 1, OVERWRITE_BLOCK_BYTES, engine))
-    if test["precondition"]:
-        done["precondition"] = fill_jobs("precondition", engine=engine, **test["precondition"])
     capacity = identity["size_bytes"]
-    beside = {in_service.KEY: True} if test.get(in_service.KEY) else {}
+    active = test.active_range_bytes(capacity, identity["logical_block_size_bytes"])
+    engine = settings["workload_ioengine"]
+    if purge.method in ("auto", "overwrite"):
+        fill = with_fill_jobs(PlannedFill(1, OVERWRITE_BLOCK_BYTES), "purge", engine)
+        purge = dataclasses.replace(
+            purge, passes=1, block_size_bytes=OVERWRITE_BLOCK_BYTES, job=fill.job, remainder_job=fill.remainder_job
+        )
+    beside = {"in_service": True} if test.in_service else {}
     sections = [[{**one, **beside} for one in sections_of(cell, active, capacity, refills)] for cell in cells]
     cells = [with_job(cell, engine, own) for cell, own in zip(cells, sections)]
-    done["cells"] = [with_trial(cell, engine, active) for cell in cells]
-    done["not_applicable"] = same_cells + left_out
-    if test.get("integrity"):
-        heat, problems = _heat(test, identity, engine)
-        done["integrity"] = {**test["integrity"], **heat}
-        wrong = wrong + problems
-    return dataclasses.replace(base.parse(PlannedTest, done), purge=purge), wrong
+    integrity, cold = _with_heat(test, test.integrity, identity, engine) if test.integrity else (None, [])
+    done = test.planned(
+        purge=purge,
+        precondition=with_fill_jobs(test.precondition, "precondition", engine) if test.precondition else None,
+        cells=[with_trial(cell, engine, active) for cell in cells],
+        not_applicable=same_cells + left_out,
+        integrity=integrity,
+    )
+    return done, wrong + cold
 
 
-def _heat(test: Test, identity: t.Mapping[str, t.Any], engine: str) -> tuple[dict[str, celling.Cell], list[str]]:
-    """Return the random I/O between the passes of an integrity test, and what the drive can't do of it."""
-    runtime_s = test["integrity"].get("heat_s")
-    if not runtime_s:
-        return {}, []
-    one = celling.rendered({**HEAT, "runtime_s": runtime_s})
-    cells, _left_out, wrong = celling.fit({**test, "own_cells": True, "cells": [one]}, identity)
-    active = celling.active_range_bytes(test, identity)
+def _with_heat(
+    test: Test, integrity: PlannedIntegrity, identity: t.Mapping[str, t.Any], engine: str
+) -> tuple[PlannedIntegrity, list[str]]:
+    """Return an integrity test with the random I/O between its passes, and what the drive can't do of it."""
+    if not integrity.heat_s:
+        return integrity, []
+    one = celling.rendered({**HEAT, "runtime_s": integrity.heat_s})
+    cells, _left_out, wrong = celling.fit(dataclasses.replace(test, own_cells=True, cells=[one]), identity)
+    active = test.active_range_bytes(identity["size_bytes"], identity["logical_block_size_bytes"])
     done = [with_job(cell, engine, sections_of(cell, active, identity["size_bytes"])) for cell in cells]
-    return ({"heat": done[0]} if done else {}), wrong
+    return dataclasses.replace(integrity, heat=done[0] if done else None), wrong

@@ -9,14 +9,20 @@ from __future__ import annotations
 
 import copy
 import typing as t
+from dataclasses import replace
 from pathlib import Path
 
+from ...module_utils.records import base
+from ...module_utils.records.base import Json
+from ...module_utils.records.in_service import PlannedInService, PlannedScrub
+from ...module_utils.records.plan import PlannedFill, PlannedIntegrity, PlannedPurge, RoundLimits, SteadyStateRule
+from ...module_utils.records.planned_cell import PlannedCell
 from ..common import schema as schemas
 from . import arrays, cross_test_checks, filesystems, in_service, inheritance
 from . import cells as celling
 from .test_library import SHIPPED_DIR, Library, PlanError, Source, raise_for
+from .test_record import Test
 
-Test = dict[str, t.Any]
 # Those that read back what they wrote, have the drive test itself, or read a part of it: they have no use for the rest.
 MEASURES_NOTHING = ("integrity", "self_test", "scrub")
 # What it cannot be combined with, and how a test is told that it has none, as its base may give it one.
@@ -34,50 +40,45 @@ SATURATION = {"min_capacity_multiple": 2, "confirm_windows": 1}
 __all__ = ["SHIPPED_DIR", "Library", "PlanError", "Test", "load_plan"]
 
 
-def fill_in_saturation(tests: t.Sequence[Test]) -> None:
-    """Set what tests, in the order of their plan, leave open of when a window may begin.
+def fill_in_saturation(tests: t.Sequence[Test]) -> list[Test]:
+    """Return tests, in the order of their plan, with what they leave open of when a window may begin.
 
     A purge makes a drive fresh for its test and for those after it, until one fills it or has to write as much itself.
     """
-    fresh = False
+    fresh, found = False, []
     for test in tests:
-        filled = test["precondition"] or test.get("integrity")
-        fresh = (fresh or test["purge"]["method"] != "none") and not filled
-        steady = test["steady_state"]
-        if not steady:
-            continue
-        waits = fresh and any(cell["read_pct"] < 100 for cell in test["cells"])
-        for key, value in SATURATION.items():
-            if steady[key] is None:
-                steady[key] = value if waits else 0
-        # One that is told not to wait proves nothing for those after it.
-        fresh = fresh and steady["min_capacity_multiple"] < SATURATION["min_capacity_multiple"]
+        filled = test.precondition or test.integrity
+        fresh = (fresh or test.purge.method != "none") and not filled
+        steady = test.steady_state
+        if steady:
+            waits = fresh and any(cell.read_pct < 100 for cell in test.cells)
+            filled_in: Json = {key: SATURATION[key] if waits else 0 for key in test.open_limits}
+            steady = replace(steady, **filled_in)
+            # One that is told not to wait proves nothing for those after it.
+            fresh = fresh and steady.min_capacity_multiple < SATURATION["min_capacity_multiple"]
+        found.append(replace(test, steady_state=steady))
+    return found
 
 
 def load_plan(ssd_plan: t.Any, dirs: t.Sequence[str | Path] = ()) -> list[Test]:
     """Return the checked tests of a plan, in order.
 
     ssd_plan: a list of test names and inline tests, or the name of a plan file. dirs: ssd_tests_dirs.
-    A test: name, title, description, source, origin, own_cells (the site chose the cells), repeats (a test before it)
-    or None, purge
-    {method}, precondition {passes (over the ActiveRange), block_size_bytes} or None, active_range_pct, cells, rounds,
-    steady_state or None,
-    after_steady_rounds, latency_targets_us, refill_buffers, active_range_max_bytes, filesystem, array and departs
-    (inheritance.py) where there is one (docs/internals/host.md, "A rendered test", without job texts). Raises
-    PlanError with every problem at once.
+    Raises PlanError with every problem at once.
     """
     library = Library(dirs)
-    tests, problems = [], []
+    tests: list[Test] = []
+    problems: list[str] = []
     for source in _plan_sources(schemas.plain(ssd_plan), library):
         try:
             tests += _load_tests(source, library)
         except PlanError as error:
             problems += error.problems
-    names = [test["name"] for test in tests]
-    for test in {test["name"]: test for test in tests if names.count(test["name"]) > 1}.values():
-        problems.append(f"{test['origin']}: name: {test['name']!r} is in the plan twice; give one of them another name")
-    fill_in_saturation(tests)
-    problems += [f"{test['origin']}: {problem}" for test in tests for problem in _limit_problems(test)]
+    names = [test.name for test in tests]
+    for test in {test.name: test for test in tests if names.count(test.name) > 1}.values():
+        problems.append(f"{test.origin}: name: {test.name!r} is in the plan twice; give one of them another name")
+    tests = fill_in_saturation(tests)
+    problems += [f"{test.origin}: {problem}" for test in tests for problem in _limit_problems(test)]
     problems += cross_test_checks.deallocated_reads(tests)
     problems += (
         cross_test_checks.contradictions(tests) + filesystems.left_behind(tests) + arrays.tests_after_array(tests)
@@ -128,26 +129,22 @@ def _load_tests(entry: Source, library: Library) -> list[Test]:
         raise PlanError(
             [f"{source.origin}: phases: can't be combined with each_cell, which makes several tests of this one"]
         )
-    tests = []
-    for one in inheritance.split_phases(data):
-        tests += _completed(one, schema, source.origin)
-    done = [_normalised(one, source.origin, own_cells) for one in tests]
-    wrong = [
-        f"{one['name']}: {problem}" for one in done for problem in filesystems.problems(one) + arrays.problems(one)
-    ]
+    phases = [one for phase in inheritance.split_phases(data) for one in _completed(phase, schema, source.origin)]
+    tests, unlinked = inheritance.link_phases([_checked(one, source.origin, own_cells) for one in phases])
+    wrong = [f"{one.name}: {problem}" for one in tests for problem in filesystems.problems(one) + arrays.problems(one)]
     for key in ("filesystem", "array") if data.get("phases") else ():
         wrong += (
             [f"phases: can't be combined with {key}, which lasts for one test"] if data.get(key) is not None else []
         )
-    raise_for(source.origin, inheritance.link_phases(done) + wrong)
+    raise_for(source.origin, unlinked + wrong)
     stated = inheritance.with_source(source, library)
     if stated:
         name = stated.data.get("name") or t.cast(Path, stated.path).stem
-        inheritance.mark_deviations(done, data["name"], _load_tests(stated, library), name)
-    return done
+        return inheritance.mark_deviations(tests, data["name"], _load_tests(stated, library), name)
+    return tests
 
 
-def _completed(data: Test, schema: schemas.Schema, origin: str) -> list[Test]:
+def _completed(data: Json, schema: schemas.Schema, origin: str) -> list[Json]:
     """Return a test, or a phase as one, with its defaults; with each_cell one for each cell. Raises PlanError."""
     follows = data.get("follows")
     data = _spelt_out({key: value for key, value in data.items() if key != "follows"}, schema)
@@ -159,7 +156,7 @@ def _completed(data: Test, schema: schemas.Schema, origin: str) -> list[Test]:
     return tests
 
 
-def _spelt_out(data: Test, schema: schemas.Schema) -> Test:
+def _spelt_out(data: Json, schema: schemas.Schema) -> Json:
     """Return a test with what `true` stands for, which may lack a key that has no default."""
     return {
         key: {} if value is True and "object" in schemas.kinds(schema["properties"].get(key, {})) else value
@@ -167,7 +164,7 @@ def _spelt_out(data: Test, schema: schemas.Schema) -> Test:
     }
 
 
-def _split(test: Test) -> list[Test]:
+def _split(test: Json) -> list[Json]:
     """Return a test of each cell, named without what all cells share: micron-rand-4k-w100."""
     sources = celling.sources(test)
     names = celling.short_names([celling.rendered(source) for source in sources])
@@ -186,91 +183,120 @@ def _split(test: Test) -> list[Test]:
     return tests
 
 
-def _normalised(test: Test, origin: str, own_cells: bool) -> Test:
-    """Return the internal form of a complete test (see load_plan). Raises PlanError."""
-    cells = celling.expand(test)
-    steady = test["steady_state"]
-    problems = celling.static_problems(cells) + _apart({**test, "cells": cells}) + _without_effect(test)
-    problems += in_service.test_problems({**test, "cells": cells})
-    if steady and test["last_rounds"]:
+def _checked(given: Json, origin: str, own_cells: bool) -> Test:
+    """Return a test of its YAML, which fits the schema and has its defaults. Raises PlanError."""
+    cells = celling.expand(given)
+    steady, open_limits, untracked = _steady_state(given["steady_state"], cells)
+    problems = celling.static_problems(cells) + _apart({**given, "cells": cells}) + _without_effect(given)
+    problems += in_service.test_problems({**given, "cells": cells})
+    if steady and given["last_rounds"]:
         problems.append("last_rounds: cannot be combined with steady_state, whose window makes the figures")
-    if steady:
-        steady["tracked"], wrong = celling.track(steady["tracked"], cells)
-        problems += wrong
-    if test["cell_order"] == "shuffled" and test.get("lead"):
+    problems += untracked
+    if given["cell_order"] == "shuffled" and given.get("lead"):
         problems.append("cell_order: shuffled cannot be combined with lead, the cell that begins every round")
-    laid = None
+    filesystem = None
     try:
-        laid = filesystems.rendered(test["filesystem"], celling.size_bytes)
+        filesystem = filesystems.rendered(given["filesystem"], celling.size_bytes)
     except ValueError as error:
         problems.append(f"filesystem.raid: {error}")
-    several = arrays.rendered(test["array"], celling.size_bytes)
-    precondition, verified = _fill(test)
-    if verified and precondition["passes"] < 1:
-        problems.append("precondition.verify: needs passes: 2 or more, the last of which is read back")
-    if verified and "data" in precondition:
-        problems.append("precondition.verify: can't be combined with data: zeros, which tell no block from another")
-    most_gib = test["active_range_max_gib"]
-    if most_gib and test["precondition"] and test["precondition"]["of"] == "user_capacity":
-        problems.append("active_range_max_gib: needs a precondition with of: active_range, or none")
-    raise_for(origin, problems)
-    return {
-        "name": test["name"],
-        "title": test["title"],
-        "description": " ".join(test["description"].split()),
-        "source": test["source"],
-        "origin": origin,
-        "own_cells": own_cells,
-        "repeats": test["repeats"],
-        "run_margin": test["run_margin"],
-        "purge": test["purge"] or {"method": "none"},
-        "precondition": precondition,
-        "active_range_pct": test["active_range_pct"],
-        "cells": cells,
-        "rounds": test["rounds"],
-        "steady_state": steady,
-        "after_steady_rounds": test["after_steady_rounds"],
-        "latency_targets_us": test["latency_targets_us"],
-        "last_rounds": test["last_rounds"],
-        # YAML reads a bare on and off as true and false.
-        "write_cache": {True: "on", False: "off"}.get(test["write_cache"], test["write_cache"]),
-        "refill_buffers": test["refill_buffers"],
-        "follows": test["follows"],
-        **({"active_range_max_bytes": most_gib << 30} if most_gib else {}),
-        **({"cell_order": "shuffled"} if test["cell_order"] == "shuffled" else {}),
-        **({"filesystem": laid} if laid else {}),
-        **({"array": several} if several else {}),
-        **({in_service.KEY: test[in_service.KEY]} if test[in_service.KEY] else {}),
-        **{key: test[key] for key in MEASURES_NOTHING if test[key]},
-        **verified,
-    }
+    most_gib = given["active_range_max_gib"]
+    raise_for(origin, problems + _fill_problems(given))
+    return Test(
+        name=given["name"],
+        title=given["title"],
+        description=" ".join(given["description"].split()),
+        source=given["source"],
+        origin=origin,
+        own_cells=own_cells,
+        repeats=given["repeats"],
+        run_margin=given["run_margin"],
+        purge=base.parse(PlannedPurge, given["purge"] or {"method": "none"}),
+        precondition=_fill(given),
+        active_range_pct=given["active_range_pct"],
+        active_range_max_bytes=most_gib << 30 if most_gib else None,
+        cells=cells,
+        not_applicable=[],
+        rounds=base.parse(RoundLimits, given["rounds"]),
+        steady_state=steady,
+        open_limits=open_limits,
+        after_steady_rounds=given["after_steady_rounds"],
+        latency_targets_us=given["latency_targets_us"],
+        last_rounds=given["last_rounds"],
+        write_cache=_write_cache(given["write_cache"]),
+        refill_buffers=given["refill_buffers"],
+        follows=given["follows"],
+        cell_order="shuffled" if given["cell_order"] == "shuffled" else None,
+        filesystem=filesystem,
+        array_request=arrays.rendered(given["array"], celling.size_bytes),
+        integrity=_integrity(given),
+        self_test=given["self_test"] or None,
+        in_service=base.parse(PlannedInService, given["in_service"]) if given["in_service"] else None,
+        scrub=base.parse(PlannedScrub, given["scrub"]) if given["scrub"] else None,
+    )
 
 
-def _fill(test: Test) -> tuple[t.Any, dict[str, t.Any]]:
-    """Return the precondition of a test in its internal form, and its last pass where that is an integrity test's."""
-    given = test["precondition"]
+def _write_cache(given: t.Any) -> t.Literal["on", "off"] | None:
+    """YAML reads a bare on and off as true and false."""
+    return None if given is None else "on" if given in (True, "on") else "off"
+
+
+def _steady_state(
+    given: Json | None, cells: t.Sequence[PlannedCell]
+) -> tuple[SteadyStateRule | None, tuple[str, ...], list[str]]:
+    """Return the rule of a test file, the limits that it leaves open (0 until fill_in_saturation), and problems."""
     if not given:
-        return given, {}
-    passes = given["passes"]
-    if given["of"] == "user_capacity":
-        passes = celling.fill_passes(passes, test["active_range_pct"])
-    zeros = {"data": "zeros"} if given["data"] == "zeros" else {}
-    fill = {"passes": passes - given["verify"], "block_size_bytes": celling.size_bytes(given["block_size"]), **zeros}
-    return fill, {"integrity": {"passes": 1}} if given["verify"] else {}
+        return None, (), []
+    tracked, problems = celling.track(given["tracked"], cells)
+    open_limits = tuple(key for key in SATURATION if given[key] is None)
+    rule = {**given, **dict.fromkeys(open_limits, 0), "tracked": []}
+    return replace(base.parse(SteadyStateRule, rule), tracked=tracked), open_limits, problems
 
 
-def _apart(test: Test) -> list[str]:
-    """Return what a test that measures nothing cannot be combined with. test: with all of its cells."""
-    own = [key for key in MEASURES_NOTHING if test[key]][:1]
-    apart = [(key, remedy) for key, remedy in APART_FROM_THEM.items() if test[key] and key not in own]
+def _fill(given: Json) -> PlannedFill | None:
+    """Return the precondition of a test, without a last pass that is read back, which is an integrity test's."""
+    asked = given["precondition"]
+    if not asked:
+        return None
+    size = celling.size_bytes(asked["block_size"])
+    return PlannedFill(_fill_passes(given), size, data="zeros" if asked["data"] == "zeros" else None)
+
+
+def _fill_passes(given: Json) -> int:
+    asked = given["precondition"]
+    passes, share_pct = asked["passes"], given["active_range_pct"]
+    whole = celling.fill_passes(passes, share_pct) if asked["of"] == "user_capacity" else passes
+    return int(whole - asked["verify"])
+
+
+def _integrity(given: Json) -> PlannedIntegrity | None:
+    if given["precondition"] and given["precondition"]["verify"]:
+        return PlannedIntegrity(passes=1)
+    return base.parse(PlannedIntegrity, given["integrity"]) if given["integrity"] else None
+
+
+def _fill_problems(given: Json) -> list[str]:
+    asked, found = given["precondition"], []
+    if asked and asked["verify"] and _fill_passes(given) < 1:
+        found.append("precondition.verify: needs passes: 2 or more, the last of which is read back")
+    if asked and asked["verify"] and asked["data"] == "zeros":
+        found.append("precondition.verify: can't be combined with data: zeros, which tell no block from another")
+    if given["active_range_max_gib"] and asked and asked["of"] == "user_capacity":
+        found.append("active_range_max_gib: needs a precondition with of: active_range, or none")
+    return found
+
+
+def _apart(given: Json) -> list[str]:
+    """Return what a test that measures nothing cannot be combined with. given: with all of its cells."""
+    own = [key for key in MEASURES_NOTHING if given[key]][:1]
+    apart = [(key, remedy) for key, remedy in APART_FROM_THEM.items() if given[key] and key not in own]
     return [
         f"{name}: cannot be combined with {key}: it measures nothing; {remedy}" for name in own for key, remedy in apart
     ]
 
 
-def _without_effect(test: Test) -> list[str]:
+def _without_effect(given: Json) -> list[str]:
     """Return keys of `integrity` that change nothing of a test of one pass: both are about what comes after one."""
-    asked = test["integrity"] or {}
+    asked = given["integrity"] or {}
     is_one = asked.get("passes") == 1 and not asked["duration_s"]
     keys = [key for key in ("heat_s", "stop_at_first") if is_one and asked[key]]
     return [f"integrity.{key}: has no effect on a single pass; give passes: 2, or a duration_s" for key in keys]
@@ -278,28 +304,27 @@ def _without_effect(test: Test) -> list[str]:
 
 def _limit_problems(test: Test) -> list[str]:
     """A test has to measure something and to end."""
-    cells = test["cells"]
-    if not cells:
-        is_own = any(test.get(key) for key in MEASURES_NOTHING)
+    if not test.cells:
+        is_own = test.integrity or test.self_test or test.scrub
         return [] if is_own else ["cells: the test has neither cells nor a matrix"]
-    rounds, steady = test["rounds"], test["steady_state"]
-    writes = any(cell["read_pct"] < 100 for cell in cells)
-    if not any(rounds[limit] for limit in ("max", "capacity_multiple", "time_limit_s")):
+    rounds, steady = test.rounds, test.steady_state
+    writes = any(cell.read_pct < 100 for cell in test.cells)
+    if not (rounds.max or rounds.capacity_multiple or rounds.time_limit_s):
         return ["rounds: nothing ends the test; give max, capacity_multiple or time_limit_s"]
-    if rounds["capacity_multiple"] and not writes:
+    if rounds.capacity_multiple and not writes:
         return ["rounds.capacity_multiple: no cell of the test writes; use max or time_limit_s"]
-    if rounds.get("least_capacity_multiple") and not writes:
+    if rounds.least_capacity_multiple and not writes:
         return ["rounds.least_capacity_multiple: no cell of the test writes"]
-    multiple = steady["min_capacity_multiple"] if steady else 0
-    if multiple and rounds["capacity_multiple"] and rounds["capacity_multiple"] <= multiple:
-        limit = f"{rounds['capacity_multiple']:g} x the user capacity end the test before a window may begin"
+    multiple = steady.min_capacity_multiple if steady else 0
+    if multiple and rounds.capacity_multiple and rounds.capacity_multiple <= multiple:
+        limit = f"{rounds.capacity_multiple:g} x the user capacity end the test before a window may begin"
         return [f"rounds.capacity_multiple: {limit} (steady_state.min_capacity_multiple {multiple:g}); give more"]
-    least = steady["window"] * steady["sample_every"] * (1 + steady["confirm_windows"]) if steady else 0
-    if rounds["max"] and rounds["max"] < least:
+    least = steady.least_rounds if steady else 0
+    if steady and rounds.max and rounds.max < least:
         return [
             (
-                f"rounds.max: {rounds['max']} rounds can't hold a window of {steady['window']} (sample_every "
-                f"{steady['sample_every']}, confirm_windows {steady['confirm_windows']}); at least {least}"
+                f"rounds.max: {rounds.max} rounds can't hold a window of {steady.window} (sample_every "
+                f"{steady.sample_every}, confirm_windows {steady.confirm_windows}); at least {least}"
             )
         ]
     return []

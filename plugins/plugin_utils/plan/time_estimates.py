@@ -12,9 +12,7 @@ from ...module_utils.drive import self_test
 from ...module_utils.measure import thread_choice
 from ...module_utils.measure.rounds import CELL_OVERHEAD_S, MOST_TIMES, cell_s
 from ...module_utils.purge import methods
-from ...module_utils.records import base
 from ...module_utils.records.plan import PlannedTest, SteadyStateRule
-from . import cells as celling
 
 # A purge by command is fast next to writing the drive in full; nobody knows how fast before it was done once.
 SHARE_OF_FILL = 0.1
@@ -29,13 +27,6 @@ def budget_s(value: t.Any) -> float | None:
     """Seconds of ssd_time_budget: 90min, 2h, 1.5d; None: no budget, or what preflight tells of."""
     match = BUDGET.fullmatch(value) if isinstance(value, str) else None
     return float(match[1]) * UNIT_S[match[2]] if match and float(match[1]) > 0 else None
-
-
-def as_planned(test: Mapping) -> PlannedTest:
-    """Return a test of load_plan as plans have it, before it is fitted to a drive."""
-    cells = [base.sparse_json(celling.planned(cell)) for cell in test["cells"]]
-    own = {key: value for key, value in test.items() if key != "array"}
-    return base.parse(PlannedTest, {**own, "cells": cells, "not_applicable": []})
 
 
 def fill_bytes(test: PlannedTest, identity: Mapping) -> int:
@@ -127,12 +118,7 @@ def rounds_s(test: PlannedTest, capacity_s: float, times: int = 1) -> tuple[floa
 def _first_steady_s(steady: SteadyStateRule, after_rounds: int, round_s: float, capacity_s: float) -> float:
     """When a test can be over at the earliest: its windows begin once the drive can have left its fresh state."""
     before_s = max(steady.settle_s, steady.min_capacity_multiple * capacity_s)
-    return before_s + (_least_rounds(steady) + after_rounds) * round_s
-
-
-def _least_rounds(steady: SteadyStateRule) -> int:
-    """Return how many rounds the windows of a rule span that have to agree."""
-    return steady.window * steady.sample_every * (1 + steady.confirm_windows)
+    return before_s + (steady.least_rounds + after_rounds) * round_s
 
 
 def within(
@@ -195,7 +181,7 @@ def time_for_writing_s(test: PlannedTest) -> float | None:
         return None
     if (rounds.least_capacity_multiple or 0) >= steady.min_capacity_multiple:
         return None
-    return min(limits) - _least_rounds(steady) * round_s
+    return min(limits) - steady.least_rounds * round_s
 
 
 def least_multiple(test: PlannedTest) -> float:

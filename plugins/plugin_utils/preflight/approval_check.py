@@ -22,8 +22,8 @@ from ...module_utils.run.states import SETTLED_STATES
 from ..common import argument_specs
 from ..common.argument_specs import Variables
 from ..common.schema import plain
-from ..plan import arrays, purge_values, render_plan
-from ..plan.testfiles import Test
+from ..plan import arrays, purge_values
+from ..plan.test_record import Test
 from ..run_folder import remeasurement
 from . import approval, examine_arguments, remeasurement_checks
 from .findings import Finding, HostAnswer, Run, shared_value
@@ -75,8 +75,8 @@ def decided(
 
 
 def _lines(view: HostAnswer, asked: HostTests, plan: Plan) -> list[approval.Line]:
-    definitions = {test["name"]: _digest(test) for test in asked.tests}
-    purges = {test["name"]: _purge(test, asked.variables) for test in asked.tests}
+    definitions = {test.name: _digest(test) for test in asked.tests}
+    purges = {test.name: _purge(test, asked.variables) for test in asked.tests}
     of_host = _set(OVERRIDES, view.asked or {})
     # Members of an array are written by its test, which another drive carries.
     planned = [(drive, [test.name for test in drive.tests]) for drive in arrays.written(plan)]
@@ -101,12 +101,13 @@ def _identity(identity: t.Mapping[str, Scalar]) -> str:
 
 def _digest(test: Test) -> str:
     """Of a test's definition as its file and the variables have it, not of what one drive can do of it."""
-    own = {key: value for key, value in test.items() if key not in (*render_plan.NOT_FOR_HOSTS, "purge")}
-    return digests.digest(own, DIGEST_LETTERS)
+    measured = base.sparse_json(test.planned(purge=None))
+    beside = {"refill_buffers": test.refill_buffers, "array": base.to_json(test.array_request)}
+    return digests.digest({**measured, **beside}, DIGEST_LETTERS)
 
 
 def _purge(test: Test, variables: Variables) -> str:
-    given = base.sparse_json(purge_values.spec(test["purge"], variables))
+    given = base.sparse_json(purge_values.spec(test.purge, variables))
     return " ".join([given["method"], *(f"{key}={given[key]}" for key in sorted(given) if key != "method")])
 
 

@@ -13,12 +13,13 @@ from ...module_utils.checks.base import BLOCKS, LEVELS, WARNING, is_older
 from ...module_utils.checks.table import CODES
 from ...module_utils.machine import snapshot
 from ...module_utils.records.check_finding import CheckFinding
+from ...module_utils.records.planned_cell import AnyLoad, PlannedCell
 from ...module_utils.run.states import SETTLED_STATES
 from ..common import argument_specs, values
 from ..common.argument_specs import Rule, Variables
 from ..common.schema import plain, suggestion
 from ..plan import tuning_values
-from ..plan.testfiles import Test
+from ..plan.test_record import Test
 from ..run_folder.run_record import RunWarning
 from . import examine_arguments, findings
 from .findings import Finding, HostAnswer, Run
@@ -257,7 +258,7 @@ def _too_many_in_flight(view: HostAnswer, tests: t.Sequence[Test]) -> list[Findi
     left, asked = view.facts.aio_left if view.facts else None, view.asked or {}
     if left is None or "libaio" not in ((view.facts and view.facts.fio_engines) or {}) or not view.entries:
         return []
-    cells = [(_in_flight(cell), test["name"], cell["id"]) for test in tests for cell in test["cells"]]
+    cells = [(_in_flight(cell), test.name, cell.id) for test in tests for cell in test.cells]
     most, test, cell = max(cells, default=(0, "", ""))
     count = len(view.entries)
     # How many the host itself takes is not known before.
@@ -272,18 +273,15 @@ def _too_many_in_flight(view: HostAnswer, tests: t.Sequence[Test]) -> list[Findi
     return [Finding(text, view.name)]
 
 
-def _in_flight(cell: t.Mapping[str, t.Any]) -> int:
-    streams = cell.get("jobs") or [cell]
-    return sum(stream["threads"] * stream["queue_depth"] for stream in streams)
+def _in_flight(cell: PlannedCell) -> int:
+    streams: t.Sequence[AnyLoad] = cell.jobs or [cell]
+    return sum(stream.threads * stream.queue_depth for stream in streams)
 
 
 def _rates_of_mixes(tests: t.Sequence[Test]) -> list[tuple[str, str]]:
     """(test, cell) of each cell that is limited to a rate of I/Os of several sizes."""
     return [
-        (test["name"], cell["id"])
-        for test in tests
-        for cell in test["cells"]
-        if cell.get("rate_iops") and (cell.get("mix") or {}).get("sizes")
+        (test.name, cell.id) for test in tests for cell in test.cells if cell.rate_iops and cell.mix and cell.mix.sizes
     ]
 
 
@@ -296,7 +294,7 @@ def _unlike_rate(test: str, cell: str, version: str) -> str:
 
 def _tools_of_tests(tests: t.Sequence[Test]) -> tuple[str, ...]:
     """Of the tools that a test may take, those that one of these does."""
-    return ("mdadm",) if any(test.get("array") for test in tests) else ()
+    return ("mdadm",) if any(test.array_request for test in tests) else ()
 
 
 def tuning_findings(view: HostAnswer, run: Run | None) -> list[Finding]:

@@ -19,7 +19,8 @@ from ...module_utils.run import digests
 from ..common.argument_specs import Variables
 from ..common.version import collection_version
 from ..plan import hostplan, time_estimates
-from ..plan.testfiles import PlanError, Test
+from ..plan.test_record import Test
+from ..plan.testfiles import PlanError
 from ..run_folder.run_record import Definition
 from ..verdict.comparability import COMPARED
 from . import begun_run, criteria_checks, remeasurement_checks, run_json, wear
@@ -27,47 +28,55 @@ from .begun_run import BegunRun
 from .findings import Finding, HostAnswer, Run
 from .host_tests import Requested, TestsOfHosts
 
+# What run.json keeps of every test; and of one that has it.
+KEPT = (
+    "title",
+    "description",
+    "source",
+    "origin",
+    "repeats",
+    "purge",
+    "precondition",
+    "active_range_pct",
+    "rounds",
+    "steady_state",
+    "after_steady_rounds",
+    "latency_targets_us",
+    "last_rounds",
+    "follows",
+    "write_cache",
+    "refill_buffers",
+)
+KEPT_IF_GIVEN = (
+    "active_range_max_bytes",
+    "cell_order",
+    "filesystem",
+    "self_test",
+    "in_service",
+    "scrub",
+    "departs",
+    "run_margin",
+)
+
 
 def about_test(test: Test) -> Definition:
     """Return what run.json keeps of a test as load_plan returns it. runtimes_s: of its cells, whose ids do not tell it;
     points: the rules of those that follow a sweep.
     """
-    keys = (
-        "title",
-        "description",
-        "source",
-        "origin",
-        "repeats",
-        "purge",
-        "precondition",
-        "active_range_pct",
-        "active_range_max_bytes",
-        "rounds",
-        "steady_state",
-        "after_steady_rounds",
-        "latency_targets_us",
-        "last_rounds",
-        "follows",
-        "write_cache",
-        "refill_buffers",
-        "cell_order",
-        "filesystem",
-        "array",
-        "integrity",
-        "self_test",
-        "in_service",
-        "scrub",
-        "departs",
-    )
-    points = {cell["id"]: cell["point"] for cell in test["cells"] if cell.get("point")}
+    own = {
+        **{key: getattr(test, key) for key in KEPT},
+        **{key: getattr(test, key) for key in KEPT_IF_GIVEN if getattr(test, key)},
+        **({"array": test.array_request} if test.array_request else {}),
+        "tracked": test.steady_state.tracked if test.steady_state else [],
+        "cells": [cell.id for cell in test.cells],
+        "leads": [cell.id for cell in test.cells if cell.lead],
+        "runtimes_s": sorted({cell.runtime_s for cell in test.cells}),
+    }
+    points = {cell.id: cell.point for cell in test.cells if cell.point}
+    integrity = base.to_json(test.integrity)
     return {
-        **{key: test[key] for key in keys if key in test},
-        **({"run_margin": test["run_margin"]} if test.get("run_margin") else {}),
-        "tracked": (test["steady_state"] or {}).get("tracked", []),
-        "cells": [cell["id"] for cell in test["cells"]],
-        "leads": [cell["id"] for cell in test["cells"] if cell.get("lead")],
-        **({"points": points} if points else {}),
-        "runtimes_s": sorted({cell["runtime_s"] for cell in test["cells"]}),
+        **base.sparse_json({**own, **({"points": points} if points else {})}),
+        **({"integrity": {key: integrity[key] for key in integrity if key != "heat"}} if integrity else {}),
     }
 
 
@@ -188,7 +197,7 @@ def tests_of(requested: Requested) -> TestsOfHosts:
     are wrong.
     """
     return {
-        host: {test["name"]: about_test(test) for test in asked.tests}
+        host: {test.name: about_test(test) for test in asked.tests}
         for host, asked in requested.items()
         if not asked.problems
     }

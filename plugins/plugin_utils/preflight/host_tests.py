@@ -13,7 +13,8 @@ from ..common import argument_specs
 from ..common.argument_specs import Variables
 from ..common.schema import plain
 from ..plan import hostplan
-from ..plan.testfiles import PlanError, Test
+from ..plan.test_record import Test
+from ..plan.testfiles import PlanError
 from ..run_folder.run_record import Definition
 from . import variable_rules
 from .findings import HostAnswer

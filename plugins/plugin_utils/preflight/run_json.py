@@ -67,7 +67,8 @@ def record(
             tests=[
                 name
                 for name, about in tests[view.name].items()
-                if (not about.get("array") or drive == last) and not in_service.has_none(about, found.get(drive, {}))
+                if (not about.get("array") or drive == last)
+                and not in_service.has_none(about.get("self_test"), found.get(drive, {}))
             ],
             engine=engine,
             validity_limits=limits,
@@ -125,11 +126,7 @@ def _models(view: HostAnswer) -> dict[str, str]:
 
 def _left_out_cells(requested: HostTests) -> dict[str, list[str]]:
     """Return the tests that ssd_time_budget leaves out on a host, with their cells."""
-    return {
-        test["name"]: [cell["id"] for cell in test["cells"]]
-        for test in requested.asked
-        if test["name"] in requested.left_out
-    }
+    return {test.name: [cell.id for cell in test.cells] for test in requested.asked if test.name in requested.left_out}
 
 
 def _preferred(view: HostAnswer, run: Run, tests: t.Mapping[str, Definition]) -> dict[str, int]:

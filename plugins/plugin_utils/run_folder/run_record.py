@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ...module_utils.core.files import read_json, write_atomic
 from ...module_utils.records.base import Annotated, AnyTime, Count, Json, Limits, OrMissing, Positive, Text
-from ...module_utils.records.plan import PlannedRun
+from ...module_utils.records.plan import Departure, PlannedRun
 from ..validation import printable
 
 RUN, RESULTS = "run.json", "results.jsonl"
@@ -92,16 +92,6 @@ class Criterion:
         ],
         "additionalProperties": False,
     }
-
-
-@dataclass(frozen=True)
-class Departure:
-    """How a test that states a source departs from it: it gives no result by that source."""
-
-    # Whose source it states.
-    test: str
-    # In what it is another one.
-    keys: Annotated[list[str], Limits(min_items=1)]
 
 
 @dataclass(frozen=True)

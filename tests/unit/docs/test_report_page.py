@@ -19,7 +19,7 @@ PAGE = (Path(__file__).parents[3] / "docs" / "report.md").read_text(encoding="ut
 def test_the_example_can_be_copied():
     criteria = yaml.safe_load(re.search(r"```yaml\n(ssd_criteria:.*?)```", PAGE, re.DOTALL).group(1))["ssd_criteria"]
     assert [problem for criterion in criteria for problem in judged_criteria.criterion_problems(criterion)] == []
-    tests = {test["name"]: test for test in testfiles.load_plan(["wsat", "iops"])}
+    tests = {test.name: test for test in testfiles.load_plan(["wsat", "iops"])}
     named = [(criterion["test"], criterion["cell"]) for criterion in criteria if criterion.get("cell")]
-    assert named and [cell for test, cell in named if cell not in [known["id"] for known in tests[test]["cells"]]] == []
+    assert named and [cell for test, cell in named if cell not in [known.id for known in tests[test].cells]] == []
     assert {criterion["test"] for criterion in criteria if criterion.get("test")} <= set(tests)

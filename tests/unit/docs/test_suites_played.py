@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 
@@ -37,9 +38,9 @@ def test_an_integration_test_names_each_test_of_a_plan(plan):
 
 def test_who_plays_the_enterprise_profile_plays_full():
     """But for the order, the states that it shares, and the write cache, which a simulated drive has none of."""
-    without = ("origin", "write_cache", "purge", "precondition", "departs")
+    without = dict.fromkeys(("origin", "write_cache", "purge", "precondition", "departs"))
     full, enterprise = (
-        {test["name"]: {key: value for key, value in test.items() if key not in without} for test in load_plan(plan)}
+        {test.name: dataclasses.replace(test, **without) for test in load_plan(plan)}
         for plan in ("full", "pts-enterprise")
     )
     enterprise.pop("wsat")

@@ -36,7 +36,7 @@ def test_a_plan_whose_time_is_stated_says_what_it_purges_and_fills():
     assert set(timed) == {"smoke", "incoming", "nightly"}
     for name, told in timed.items():
         tests = testfiles.load_plan(name)
-        assert ("beside the purge" in told) == any(test["purge"]["method"] != "none" for test in tests), name
-        assert any(test["precondition"] for test in tests) and not re.search(
+        assert ("beside the purge" in told) == any(test.purge.method != "none" for test in tests), name
+        assert any(test.precondition for test in tests) and not re.search(
             r"nothing is[^;:.]* filled|fills nothing", told
         ), name

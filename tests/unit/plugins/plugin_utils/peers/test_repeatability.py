@@ -134,7 +134,7 @@ def test_a_run_that_does_not_count_and_another_drive_are_not_compared():
 
 def test_the_plan_of_the_note_has_its_margin_and_run_json_keeps_it():
     tests = load_plan("micron-p420m")
-    assert {test["run_margin"] for test in tests} == {0.1}
+    assert {test.run_margin for test in tests} == {0.1}
     assert {host_plans.about_test(test)["run_margin"] for test in tests} == {0.1}
     assert "run_margin" not in host_plans.about_test(load_plan(["iops"])[0])
 

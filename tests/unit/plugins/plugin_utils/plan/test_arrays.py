@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import arrays, hostplan, render_plan
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import arrays, hostplan
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.test_record import ArrayRequest
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.testfiles import PlanError, load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import host_plans, plan_text, wear
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
@@ -124,11 +125,10 @@ def test_a_second_measurement_of_a_drive_makes_no_array():
     variables = {"ssd_step": "qualify", "ssd_plan": [ALONE, on_array()], "ssd_tests_dirs": []}
     again = {hostplan.AGAIN: {"tests": ["alone", "together"]}}
     tests, _left_out = hostplan.choose_tests(hostplan.load_tests(variables), {**variables, **again})
-    assert [test["name"] for test in tests] == ["alone"]
+    assert [test.name for test in tests] == ["alone"]
 
 
 def test_the_shipped_plan_compares_the_array_with_a_drive():
     alone, together = load_plan("iomemory-raid0")
-    assert together["repeats"] == alone["name"] == "raid0-single" and not alone.get("array")
-    assert together["array"] == {"level": 0, "chunk_bytes": 256 << 10, "drives": "all"}
-    assert render_plan.NOT_FOR_HOSTS and "array" not in render_plan.NOT_FOR_HOSTS
+    assert together.repeats == alone.name == "raid0-single" and not alone.array_request
+    assert together.array_request == ArrayRequest(0, 256 << 10, "all")

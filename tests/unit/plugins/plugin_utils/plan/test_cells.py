@@ -100,7 +100,7 @@ def test_a_matrix_may_have_it_among_its_sizes():
 def test_each_cell_makes_tests_of_one_name_on_every_drive():
     each = {"name": "each", "each_cell": True, "cells": [SMALL, OWN]}
     names = ["each-rand-4k-w100", "each-rand-preferred-w100"]
-    assert [test["name"] for test in load_plan([each])] == names
+    assert [test.name for test in load_plan([each])] == names
 
 
 def definitions(*asked):
@@ -164,10 +164,7 @@ def test_4_kib_tracks_no_cell_of_another_size():
 
 def test_the_shipped_test_reaches_both_steady_states_by_themselves():
     own, small = load_plan(["preferred-writes"])
-    assert [cell["id"] for cell in own["cells"]] == [NAME] and small["follows"] == own["name"]
-    assert own["precondition"]["passes"] == 2 and not small["precondition"]
+    assert [cell.id for cell in own.cells] == [NAME] and small.follows == own.name
+    assert own.precondition.passes == 2 and not small.precondition
     for test in (own, small):
-        assert (
-            time_estimates.window_s(time_estimates.as_planned(test)) >= 1800
-            and test["steady_state"]["settle_s"] == 1800
-        )
+        assert time_estimates.window_s(test) >= 1800 and test.steady_state.settle_s == 1800

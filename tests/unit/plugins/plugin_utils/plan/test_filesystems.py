@@ -118,12 +118,12 @@ def test_a_test_after_it_prepares_the_drive_itself():
 
 def test_the_shipped_tests_differ_in_the_file_system_alone():
     ext4, xfs, none = (load_plan([f"filesystem-{name}"])[0] for name in ("ext4", "xfs", "none"))
-    assert ext4["filesystem"]["mount_options"] == xfs["filesystem"]["mount_options"] == ["noatime", "discard"]
-    assert (ext4["filesystem"]["type"], xfs["filesystem"]["type"]) == ("ext4", "xfs") and "filesystem" not in none
+    assert ext4.filesystem.mount_options == xfs.filesystem.mount_options == ["noatime", "discard"]
+    assert (ext4.filesystem.type, xfs.filesystem.type) == ("ext4", "xfs") and none.filesystem is None
     for test in (xfs, none):
-        assert test["cells"] == ext4["cells"] and test["precondition"] == ext4["precondition"]
+        assert test.cells == ext4.cells and test.precondition == ext4.precondition
     plan = load_plan("iomemory-strategies")
-    assert [test["repeats"] for test in plan[-2:]] == ["filesystem-none"] * 2
+    assert [test.repeats for test in plan[-2:]] == ["filesystem-none"] * 2
 
 
 def test_no_file_system_is_rendered_for_another_system():

@@ -15,7 +15,7 @@ PLANS = sorted(path.stem for path in SHIPPED_DIR.glob("plans/*.yml"))
 
 def departing(plan, dirs=()):
     """{test: keys} of those that depart."""
-    return {test["name"]: test["departs"]["keys"] for test in load_plan(plan, dirs) if "departs" in test}
+    return {test.name: test.departs.keys for test in load_plan(plan, dirs) if test.departs}
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_file_of_the_site_over_a_shipped_test_of_its_name(tmp_path):
     (tmp_path / "short.yml").write_text("base: iops\nrounds: {max: 6}\n")
     assert departing(["iops", "short"], [tmp_path]) == {"iops": ["cells"], "short": ["cells", "rounds"]}
     (told,) = load_plan(["short"], [tmp_path])
-    assert told["departs"]["test"] == "iops" and told["source"].startswith("after SNIA SSS PTS-E")
+    assert told.departs.test == "iops" and told.source.startswith("after SNIA SSS PTS-E")
 
 
 def test_each_cell_of_a_test_is_held_to_the_cell_of_that_name(tmp_path):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_sanity
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.planned_cell import SizeShare
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import io_patterns
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import PlanError, load_plan
 from ansible_collections.ssdlab.fleet.tests.fixtures import plans
@@ -77,9 +78,9 @@ def test_sizes_below_the_logical_block_leave_a_shipped_mix_and_the_others_are_re
 
 @pytest.mark.parametrize("shares", [[67, 10, 7, 3, 3], [1, 1, 1], [50, 25], [33, 33, 33], [98, 1]])
 def test_rescaled_shares_make_100_and_keep_their_proportions(shares):
-    found = io_patterns.rescaled([{"size_bytes": 4096 << place, "pct": share} for place, share in enumerate(shares)])
-    assert sum(item["pct"] for item in found) == 100
-    assert all(abs(item["pct"] - share * 100 / sum(shares)) < 1 for item, share in zip(found, shares))
+    found = io_patterns.rescaled([SizeShare(4096 << place, share) for place, share in enumerate(shares)])
+    assert sum(item.pct for item in found) == 100
+    assert all(abs(item.pct - share * 100 / sum(shares)) < 1 for item, share in zip(found, shares))
 
 
 @pytest.mark.parametrize(
@@ -153,7 +154,7 @@ def test_phases_are_tests_that_follow_each_other_in_the_state_that_the_first_one
         not test["precondition"] and test["purge"]["method"] == "none" for test in (sweep, top, again)
     )
     assert {test["active_range_pct"] for test in (first, sweep, top, again)} == {50} and sweep["title"] == "All: sweep"
-    assert again["last_rounds"] == 3 and load_plan([CHAIN])[3]["repeats"] == "all"
+    assert again["last_rounds"] == 3 and load_plan([CHAIN])[3].repeats == "all"
 
 
 def test_a_lead_begins_each_round_and_is_told_apart():
@@ -200,13 +201,13 @@ def test_a_repeated_load_may_come_in_bursts():
         "rounds": {"max": 1},
         "repeats": True,
     }
-    assert load_plan([{**CHAIN, "phases": [burst]}])[1]["repeats"] == "all"
+    assert load_plan([{**CHAIN, "phases": [burst]}])[1].repeats == "all"
 
 
 def test_a_profile_needs_the_write_cache_in_one_state_through_all_its_phases():
     for plan, state in (("pts-enterprise", "off"), ("pts-client", "on")):
-        assert {test["write_cache"] for test in load_plan(plan)} == {state}
-    assert {test["write_cache"] for test in load_plan("full")} == {None}
+        assert {test.write_cache for test in load_plan(plan)} == {state}
+    assert {test.write_cache for test in load_plan("full")} == {None}
     both = [{**one(), "write_cache": True}, {**one(), "name": "b", "write_cache": "off"}]
     with pytest.raises(PlanError, match="b needs it off, a on, and a run sets it only once"):
         load_plan(both)

@@ -76,7 +76,7 @@ def test_wrong_values_are_told_with_what_is_right(asked, problem):
     ],
 )
 def test_a_test_file_goes_before_the_variables(given, variables, expected):
-    assert purge_values.spec(given, variables) == PlannedPurge(**expected)
+    assert purge_values.spec(PlannedPurge(**given), variables) == PlannedPurge(**expected)
 
 
 def test_every_variable_is_carried_into_the_plan_and_has_a_default():
@@ -97,8 +97,8 @@ def test_a_test_gives_up_the_block_size_of_its_base():
     """What a base says of its purge is merged key by key; null is how a test on other drives gets rid of it."""
     purge = {"method": "deallocate", "lba_size_bytes": None}
     (test,) = load_plan([{"base": "iomemory-guide/iomemory-write-bandwidth", "purge": purge}])
-    assert purge_values.spec(test["purge"], {}) == PlannedPurge("deallocate")
-    assert purge_values.spec(test["purge"], {"purge_lba_size_bytes": 512}).lba_size_bytes == 512
+    assert purge_values.spec(test.purge, {}) == PlannedPurge("deallocate")
+    assert purge_values.spec(test.purge, {"purge_lba_size_bytes": 512}).lba_size_bytes == 512
 
 
 def test_the_size_of_a_card_has_one_range_for_a_purge_and_one_for_the_tool():

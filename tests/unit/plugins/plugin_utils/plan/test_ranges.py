@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_sanity
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.planned_cell import PartOfRange
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import platforms
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import PlanError, load_plan
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
@@ -80,18 +83,15 @@ def test_iometer_which_has_no_parts_of_a_drive_does_without_such_a_cell():
 
 def test_hot_cold_fills_what_the_application_uses_and_rewrites_the_hot_part_then_all_of_it():
     hot, everything = load_plan(["hot-cold"])
-    assert (hot["active_range_pct"], everything["active_range_pct"]) == (70, 70)
+    assert (hot.active_range_pct, everything.active_range_pct) == (70, 70)
     # Once, and not as often as the user capacity takes twice.
-    assert hot["precondition"]["passes"] == 1 and everything["precondition"] is None
-    assert everything["follows"] == everything["repeats"] == "hot-cold"
-    loads = [
-        {key: value for key, value in test["cells"][0].items() if key not in ("id", "range")}
-        for test in (hot, everything)
-    ]
-    assert loads[0] == loads[1] and hot["cells"][0]["range"] == {"from_pct": 0, "to_pct": 20}
+    assert hot.precondition.passes == 1 and everything.precondition is None
+    assert everything.follows == everything.repeats == "hot-cold"
+    loads = [dataclasses.replace(test.cells[0], id="", range=None) for test in (hot, everything)]
+    assert loads[0] == loads[1] and hot.cells[0].range == PartOfRange(0, 20)
     # With the fill, as much is written before a window as of a saturation test; then all data once more.
-    assert hot["steady_state"]["min_capacity_multiple"] + 0.7 == 2 and hot["steady_state"]["confirm_windows"] == 1
-    assert everything["steady_state"]["min_capacity_multiple"] >= 0.7
+    assert hot.steady_state.min_capacity_multiple + 0.7 == 2 and hot.steady_state.confirm_windows == 1
+    assert everything.steady_state.min_capacity_multiple >= 0.7
     (asked,), (whole,) = (options(test) for test in rendered("hot-cold")["drives"][0]["tests"])
     assert int(asked["size"]) == SIZE * 70 // 100 // 512 * 512 * 20 // 100 // 4096 * 4096 and "offset" not in asked
     assert whole["size"] == "@ssd_size_bytes@"
@@ -105,5 +105,5 @@ def test_a_site_sets_its_own_shares():
         "cells": [{**HOT, "range": {"from_pct": 40, "to_pct": 45}}],
     }
     hot, everything = load_plan([{**own, "phases": []}, {**one(HOT), "name": "other", "repeats": "db"}])
-    assert hot["active_range_pct"] == 90 and hot["cells"][0]["id"].endswith("-range40-45")
-    assert everything["repeats"] == "db"
+    assert hot.active_range_pct == 90 and hot.cells[0].id.endswith("-range40-45")
+    assert everything.repeats == "db"

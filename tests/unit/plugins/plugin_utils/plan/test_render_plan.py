@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import pytest
@@ -10,12 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, fio_sanity
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.planned_cell import PlannedCell
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import cells as celling
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import (
     PlanError,
     load_plan,
     step_plan,
 )
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.test_record import Test
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents, plans
 
 WHOLE = 1 << 30
@@ -41,7 +44,7 @@ def drive(block=512, size=480_103_981_056, serial="S1"):
 
 
 def make(plan, drives=None, **variables):
-    tests = plan if plan and isinstance(plan[0], dict) and "own_cells" in plan[0] else load_plan(plan)
+    tests = plan if plan and isinstance(plan[0], Test) else load_plan(plan)
     return plans.rendered(
         tests,
         run={"id": "r1", "name": "qualify"},
@@ -321,7 +324,7 @@ def test_block_sizes_have_one_meaning(number, unit):
     st.integers(1, 4096),
 )
 def test_different_cells_have_different_names(access, size, read_pct, threads, depth):
-    cell = {"access": access, "block_size_bytes": size, "read_pct": read_pct, "threads": threads, "queue_depth": depth}
+    cell = PlannedCell(access, size, read_pct, threads, depth, id="", runtime_s=1)
     name = celling.cell_id(cell)
     for key, other in (
         ("block_size_bytes", size + 512),
@@ -329,7 +332,7 @@ def test_different_cells_have_different_names(access, size, read_pct, threads, d
         ("threads", threads + 1),
         ("queue_depth", depth + 1),
     ):
-        assert celling.cell_id({**cell, key: other}) != name
+        assert celling.cell_id(dataclasses.replace(cell, **{key: other})) != name
 
 
 @pytest.mark.parametrize("plan", [["self-test-short"], ["integrity"], ["iops"]])

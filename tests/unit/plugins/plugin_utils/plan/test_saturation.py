@@ -39,9 +39,9 @@ AGAIN = {**STAYS, "name": "again"}
     ],
 )
 def test_a_window_waits_while_the_drive_may_be_fresh(plan, waits):
-    told = [(test["steady_state"] or {}) for test in load_plan(plan)]
-    assert [steady.get("min_capacity_multiple") for steady in told] == waits
-    assert [steady.get("confirm_windows") for steady in told] == [
+    told = [test.steady_state for test in load_plan(plan)]
+    assert [steady and steady.min_capacity_multiple for steady in told] == waits
+    assert [steady and steady.confirm_windows for steady in told] == [
         None if wait is None else int(wait > 0) for wait in waits
     ]
 

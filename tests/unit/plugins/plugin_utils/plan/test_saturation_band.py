@@ -13,7 +13,6 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.rounds import CELL_OVERHEAD_S, Rounds, cell_s
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import time_estimates
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import load_plan
-from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
 FILES = Path(__file__).resolve().parents[5] / "roles/workload/files"
 CAPACITIES_TB = (0.24, 0.96, 7.68, 61.44)
@@ -28,10 +27,7 @@ def shipped():
     for folder in ("tests", "plans"):
         for path in sorted((FILES / folder).glob("*.yml")):
             for test in load_plan([path.stem] if folder == "tests" else path.stem):
-                # An array's members, and a cell for each stream, are settled for each drive.
-                settled = {**test, "array": None}
-                settled["cells"] = [{k: v for k, v in cell.items() if k != "preferred"} for cell in test["cells"]]
-                yield f"{path.stem}/{test['name']}", planned.spec(**settled)
+                yield f"{path.stem}/{test.name}", test
 
 
 def run(test, capacity_tb, kiops):

@@ -3,10 +3,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import dataclasses
+
 import jsonschema
 import pytest
 import yaml
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import (
+    Departure,
+    PlannedFill,
+    PlannedIntegrity,
+    PlannedPurge,
+    RoundLimits,
+)
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import testfiles
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import PlanError, load_plan
@@ -33,8 +42,8 @@ def problems_of(plan, dirs=()):
 
 def test_iops_is_the_matrix_of_the_pts():
     (test,) = load_plan(["iops"])
-    assert len(test["cells"]) == 56 and sum(cell["runtime_s"] for cell in test["cells"]) == 56 * 60
-    assert [cell["block_size_bytes"] for cell in test["cells"][:8]] == [
+    assert len(test.cells) == 56 and sum(cell.runtime_s for cell in test.cells) == 56 * 60
+    assert [cell.block_size_bytes for cell in test.cells[:8]] == [
         1 << 20,
         131072,
         65536,
@@ -44,11 +53,11 @@ def test_iops_is_the_matrix_of_the_pts():
         4096,
         512,
     ]
-    assert [cell["read_pct"] for cell in test["cells"][::8]] == [100, 95, 65, 50, 35, 5, 0]
-    assert {(cell["threads"], cell["queue_depth"], cell["access"]) for cell in test["cells"]} == {(4, 32, "random")}
-    assert test["precondition"] == {"passes": 2, "block_size_bytes": 131072}
-    assert test["rounds"]["max"] == 25 and test["steady_state"]["window"] == 5
-    assert [item["cell"] for item in test["steady_state"]["tracked"]] == [
+    assert [cell.read_pct for cell in test.cells[::8]] == [100, 95, 65, 50, 35, 5, 0]
+    assert {(cell.threads, cell.queue_depth, cell.access) for cell in test.cells} == {(4, 32, "random")}
+    assert test.precondition == PlannedFill(2, 131072)
+    assert test.rounds.max == 25 and test.steady_state.window == 5
+    assert [item.cell for item in test.steady_state.tracked] == [
         "rand-4k-w100-tc4-qd32",
         "rand-64k-r65-tc4-qd32",
         "rand-1024k-r100-tc4-qd32",
@@ -59,49 +68,47 @@ def test_the_last_pass_of_a_verified_fill_is_an_integrity_test_s():
     fill = {"passes": 2, "of": "user_capacity", "verify": True}
     tests = [{"base": "iops", "precondition": fill}, {**SMALL, "active_range_pct": 50, "precondition": fill}]
     whole, half = load_plan(tests)
-    assert whole["precondition"]["passes"] == 1 and half["precondition"]["passes"] == 3
-    assert whole["integrity"] == half["integrity"] == {"passes": 1} and whole["cells"]
+    assert whole.precondition.passes == 1 and half.precondition.passes == 3
+    assert whole.integrity == half.integrity == PlannedIntegrity(1) and whole.cells
     # What it is read back in between, no published test asks for.
-    assert whole["departs"] == {"test": "iops", "keys": ["precondition", "integrity"]}
+    assert whole.departs == Departure("iops", ["precondition", "integrity"])
 
 
 def test_wsat_begins_fresh_and_is_not_limited_to_25_rounds():
     (test,) = load_plan(["wsat"])
-    assert test["precondition"] is None and test["purge"] == {"method": "auto"}
-    assert test["rounds"] == {"max": None, "capacity_multiple": 4, "time_limit_s": 86400}
-    assert test["steady_state"]["sample_every"] == 30
-    assert [cell["id"] for cell in test["cells"]] == ["rand-4k-w100-tc4-qd32"]
+    assert test.precondition is None and test.purge == PlannedPurge("auto")
+    assert test.rounds == RoundLimits(None, 4, 86400)
+    assert test.steady_state.sample_every == 30
+    assert [cell.id for cell in test.cells] == ["rand-4k-w100-tc4-qd32"]
 
 
 def test_cells_are_shuffled_where_no_source_fixes_their_order():
-    shuffled = [
-        test["name"] for plan in ("smoke", "nightly", "full") for test in load_plan(plan) if "cell_order" in test
-    ]
+    shuffled = [test.name for plan in ("smoke", "nightly", "full") for test in load_plan(plan) if test.cell_order]
     assert shuffled == ["smoke", "nightly-corners", "nightly-latency"]
 
 
 def test_a_margin_is_a_rule_where_it_is_asked_for():
     (asked,) = load_plan([{"base": "wsat", "name": "mine", "steady_state": {"margin": 0.1}}])
-    assert asked["steady_state"]["margin"] == 0.1 and asked["departs"]["keys"] == ["steady_state"]
-    assert "margin" not in load_plan(["wsat"])[0]["steady_state"]
+    assert asked.steady_state.margin == 0.1 and asked.departs.keys == ["steady_state"]
+    assert load_plan(["wsat"])[0].steady_state.margin is None
 
 
 def test_demo_is_laid_over_the_full_tests():
     wsat, iops = load_plan("demo")
-    assert (wsat["name"], iops["name"]) == ("wsat", "iops")
-    assert wsat["precondition"] is None and iops["precondition"]["passes"] == 2
-    assert 4 <= len(iops["cells"]) <= 6 and {cell["runtime_s"] for cell in wsat["cells"] + iops["cells"]} == {1, 2}
-    steady, (cell,) = wsat["steady_state"], wsat["cells"]
+    assert (wsat.name, iops.name) == ("wsat", "iops")
+    assert wsat.precondition is None and iops.precondition.passes == 2
+    assert 4 <= len(iops.cells) <= 6 and {cell.runtime_s for cell in wsat.cells + iops.cells} == {1, 2}
+    steady, (cell,) = wsat.steady_state, wsat.cells
     # A window of ten seconds: longer than the fresh state of the demo's drives, of five.
-    assert steady["range_limit"] == 0.2 and steady["window"] * steady["sample_every"] * cell["runtime_s"] == 10
-    assert not wsat["own_cells"] and not iops["own_cells"]
+    assert steady.range_limit == 0.2 and steady.window * steady.sample_every * cell.runtime_s == 10
+    assert not wsat.own_cells and not iops.own_cells
 
 
 @pytest.mark.parametrize("path", sorted(SHIPPED_DIR.glob("tests/*.yml")), ids=lambda path: path.stem)
 def test_every_shipped_test_fits_the_schema_and_loads(path):
     documents.validate(yaml.safe_load(path.read_text()), "test")
     tests = load_plan([path.stem])
-    assert tests[0]["name"] == path.stem and all(test["source"] and test["title"] != test["name"] for test in tests)
+    assert tests[0].name == path.stem and all(test.source and test.title != test.name for test in tests)
 
 
 def test_the_schema_is_a_schema():
@@ -119,21 +126,21 @@ def test_a_base_is_merged_and_lists_are_replaced():
             }
         ]
     )
-    assert len(test["cells"]) == 21 and test["cells"][0]["threads"] == 4 and test["cells"][0]["runtime_s"] == 5
-    assert test["rounds"] == {"max": 7, "capacity_multiple": None, "time_limit_s": None} and test["own_cells"]
-    assert test["title"] == "Random IOPS, block sizes by R/W mixes"
+    assert len(test.cells) == 21 and test.cells[0].threads == 4 and test.cells[0].runtime_s == 5
+    assert test.rounds == RoundLimits(7, None, None) and test.own_cells
+    assert test.title == "Random IOPS, block sizes by R/W mixes"
 
 
 def test_a_list_of_queue_depths_is_a_sweep():
     """As in Micron's blog on the P420m: 2 to 64 I/Os outstanding."""
     depths = [2, 4, 8, 16, 32, 64]
     (test,) = load_plan([{"name": "sweep", "matrix": {"read_pct": 0, "block_size": "4KiB", "queue_depth": depths}}])
-    assert [(cell["queue_depth"], cell["threads"]) for cell in test["cells"]] == [(depth, 1) for depth in depths]
+    assert [(cell.queue_depth, cell.threads) for cell in test.cells] == [(depth, 1) for depth in depths]
 
 
 def test_cells_alone_replace_the_matrix_of_a_base():
     (test,) = load_plan([{"base": "iops", "cells": [CELL], "steady_state": False}])
-    assert [cell["id"] for cell in test["cells"]] == ["rand-4k-w100-tc1-qd1"] and test["steady_state"] is None
+    assert [cell.id for cell in test.cells] == ["rand-4k-w100-tc1-qd1"] and test.steady_state is None
 
 
 @pytest.mark.parametrize(
@@ -147,21 +154,21 @@ def test_cells_alone_replace_the_matrix_of_a_base():
     ],
 )
 def test_the_site_owns_the_cells_that_it_chooses(layer, own):
-    assert load_plan([{"base": "iops", **layer}])[0]["own_cells"] is own
+    assert load_plan([{"base": "iops", **layer}])[0].own_cells is own
 
 
 def test_cells_stay_the_sites_own_below_another_layer(tmp_path):
     write(tmp_path, {"mine.yml": {"base": "iops", "cells": [CELL], "steady_state": False}})
-    assert load_plan([{"base": "mine", "rounds": {"max": 3}}], [tmp_path])[0]["own_cells"]
+    assert load_plan([{"base": "mine", "rounds": {"max": 3}}], [tmp_path])[0].own_cells
 
 
 def test_a_loaded_plan_is_the_callers_own_and_follows_its_files(tmp_path):
     folder = write(tmp_path, {"tests/mine.yml": SMALL})
     (first,) = load_plan(["mine"], [folder])
-    first["cells"].clear()
-    assert len(load_plan(["mine"], [folder])[0]["cells"]) == 1
+    first.cells.clear()
+    assert len(load_plan(["mine"], [folder])[0].cells) == 1
     write(tmp_path, {"tests/mine.yml": {**SMALL, "cells": [CELL, {**CELL, "read_pct": 100}]}})
-    assert len(load_plan(["mine"], [folder])[0]["cells"]) == 2
+    assert len(load_plan(["mine"], [folder])[0].cells) == 2
     (tmp_path / "tests/mine.yml").unlink()
     assert "no test named 'mine'" in problems_of(["mine"], [folder])[0]
 
@@ -176,8 +183,8 @@ def test_a_site_file_comes_first_and_may_build_on_its_namesake(tmp_path):
         },
     )
     iops, quick = load_plan("ours", [tmp_path])
-    assert iops["rounds"]["max"] == 6 and len(iops["cells"]) == 56
-    assert quick["name"] == "quick" and quick["own_cells"] and quick["origin"] == str(tmp_path / "quick.yml")
+    assert iops.rounds.max == 6 and len(iops.cells) == 56
+    assert quick.name == "quick" and quick.own_cells and quick.origin == str(tmp_path / "quick.yml")
 
 
 def test_a_test_of_a_plan_is_run_or_built_on_by_the_name_of_both(tmp_path):
@@ -191,18 +198,18 @@ def test_a_test_of_a_plan_is_run_or_built_on_by_the_name_of_both(tmp_path):
     )
     entries = ["ours/mine", "ours/again", {"base": "ours/again", "name": "more", "title": "More"}, "ours/iops"]
     tests = load_plan(entries, [folder])
-    assert [test["name"] for test in tests] == ["mine", "again", "more", "iops"]
-    assert [test["rounds"]["max"] for test in tests] == [25, 7, 7, 25] and tests[2]["title"] == "More"
-    assert [test["own_cells"] for test in tests] == [True, True, True, False]
+    assert [test.name for test in tests] == ["mine", "again", "more", "iops"]
+    assert [test.rounds.max for test in tests] == [25, 7, 7, 25] and tests[2].title == "More"
+    assert [test.own_cells for test in tests] == [True, True, True, False]
 
 
 def test_a_test_of_a_shipped_plan_that_is_changed_is_no_longer_that_of_its_source():
     """Each entry of this plan states its source itself, so a copy of it would claim to be after the specification."""
-    names = [test["name"] for test in load_plan("pts-client") if not test["follows"]]
+    names = [test.name for test in load_plan("pts-client") if not test.follows]
     same = load_plan([{"base": f"pts-client/{name}"} for name in names])
-    assert same == [{**test, "origin": mine["origin"]} for test, mine in zip(load_plan("pts-client"), same)]
+    assert same == [dataclasses.replace(test, origin=mine.origin) for test, mine in zip(load_plan("pts-client"), same)]
     (scaled,) = load_plan([{"base": "pts-client/iops-client", "matrix": {"runtime_s": 1}}])
-    assert scaled["departs"] == {"test": "iops-client", "keys": ["cells"]} and scaled["active_range_pct"] == 75
+    assert scaled.departs == Departure("iops-client", ["cells"]) and scaled.active_range_pct == 75
 
 
 @pytest.mark.parametrize(
@@ -433,7 +440,7 @@ def test_ansibles_own_containers_and_texts_are_taken_as_data():
     (test,) = load_plan(
         (Mapping({Text("base"): Text("wsat"), "name": Text("ours"), Text("rounds"): Mapping(max=300)}),)
     )
-    assert test["rounds"]["max"] == 300 and yaml.safe_dump(test["name"]) == "ours\n...\n"
+    assert test.rounds.max == 300 and yaml.safe_dump(test.name) == "ours\n...\n"
 
 
 def test_a_file_that_is_no_test_is_none_that_may_be_asked_for():

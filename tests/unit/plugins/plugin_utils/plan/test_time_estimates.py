@@ -59,7 +59,7 @@ def plan_of(*lengths_min, **more):
 
 
 def loaded(plan):
-    return [time_estimates.as_planned(test) for test in load_plan(plan)]
+    return load_plan(plan)
 
 
 def names_within(plan, minutes, identities=(SMALL,)):
@@ -124,7 +124,7 @@ def variables(**changed):
 def chosen(given, drives=()):
     """The names of a host's tests, and of those that the budget leaves out."""
     tests, left_out = hostplan.choose_tests(hostplan.load_tests(given), given, drives)
-    return [test["name"] for test in tests], list(left_out)
+    return [test.name for test in tests], list(left_out)
 
 
 def test_a_hosts_plan_has_what_fits_and_the_rest_is_told():

@@ -10,7 +10,7 @@ import json
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import PlanError, load_plan
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.time_estimates import as_planned, window_s
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.time_estimates import window_s
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import planned
 
@@ -37,18 +37,18 @@ def test_a_window_spans_what_the_note_measures_and_comes_after_it_settled(plan):
     hour.
     """
     for test in load_plan(plan):
-        steady = test["steady_state"]
-        assert window_s(as_planned(test)) >= 1800, test["name"]
-        assert steady["settle_s"] >= 3000 or len(test["cells"]) > 1, test["name"]
+        steady = test.steady_state
+        assert window_s(test) >= 1800, test["name"]
+        assert steady.settle_s >= 3000 or len(test.cells) > 1, test.name
 
 
 def test_a_shipped_saturation_test_waits_until_the_drive_can_have_left_its_fresh_state():
     """No shipped plan lowers the minimum, and the windows of those for real drives span half an hour and more."""
     (wsat,) = load_plan(["wsat"])
-    demo = next(test for test in load_plan("demo") if test["name"] == "wsat")
+    demo = next(test for test in load_plan("demo") if test.name == "wsat")
     for test in (wsat, demo):
-        assert test["steady_state"]["min_capacity_multiple"] == 2 and test["steady_state"]["confirm_windows"] == 1
-    assert window_s(as_planned(wsat)) >= 1800
+        assert test.steady_state.min_capacity_multiple == 2 and test.steady_state.confirm_windows == 1
+    assert window_s(wsat) >= 1800
 
 
 @pytest.mark.parametrize("plan", PLANS)
@@ -70,11 +70,11 @@ def test_they_fit_the_schema_and_keep_their_cells(plan, block):
 def test_micron_keeps_256_in_flight_on_at_most_8_threads(plan, passes):
     tests = load_plan(plan)
     for test in tests:
-        for cell in test["cells"]:
-            assert cell["threads"] * cell["queue_depth"] == 256 and cell["threads"] <= 8, cell
-        assert test["purge"]["method"] == "auto" and test["precondition"]["passes"] == passes
-        assert test["rounds"]["max"] * 60 >= 1600
-        assert test["precondition"].get("data", "random") == ("zeros" if plan.endswith("dd") else "random")
+        for cell in test.cells:
+            assert cell.threads * cell.queue_depth == 256 and cell.threads <= 8, cell
+        assert test.purge.method == "auto" and test.precondition.passes == passes
+        assert test.rounds.max * 60 >= 1600
+        assert test.precondition.data == ("zeros" if plan.endswith("dd") else None)
 
 
 def test_micron_reads_all_after_one_fill_and_writes_one_metric_at_a_time():
@@ -82,9 +82,9 @@ def test_micron_reads_all_after_one_fill_and_writes_one_metric_at_a_time():
     workload its own.
     """
     reads, *others = load_plan("micron-p420m")
-    assert {cell["read_pct"] for cell in reads["cells"]} == {100}
-    assert len({(cell["access"], cell["block_size_bytes"]) for cell in reads["cells"]}) == len(reads["cells"]) == 2 * 12
-    assert others and all(len(test["cells"]) == 1 and test["cells"][0]["read_pct"] < 100 for test in others)
+    assert {cell.read_pct for cell in reads.cells} == {100}
+    assert len({(cell.access, cell.block_size_bytes) for cell in reads.cells}) == len(reads.cells) == 2 * 12
+    assert others and all(len(test.cells) == 1 and test.cells[0].read_pct < 100 for test in others)
 
 
 def test_micron_has_the_whole_of_figure_11():
@@ -92,7 +92,7 @@ def test_micron_has_the_whole_of_figure_11():
     own.
     """
     tests = [*load_plan("micron-p420m"), *load_plan("micron-p420m-small")]
-    done = [(cell["access"], cell["read_pct"], cell["block_size_bytes"]) for test in tests for cell in test["cells"]]
+    done = [(cell.access, cell.read_pct, cell.block_size_bytes) for test in tests for cell in test.cells]
     wanted = {
         (access, mix, 512 << power)
         for access in ("random", "sequential")
@@ -100,7 +100,7 @@ def test_micron_has_the_whole_of_figure_11():
         for power in range(12)
     }
     assert len(done) == len(wanted) and set(done) == wanted
-    assert {cell["block_size_bytes"] for test in load_plan("micron-p420m-small") for cell in test["cells"]} == {
+    assert {cell.block_size_bytes for test in load_plan("micron-p420m-small") for cell in test.cells} == {
         512,
         1024,
         2048,
@@ -119,21 +119,21 @@ def test_zeros_are_written_by_the_fill_alone():
 def test_iomemory_formats_for_each_block_size_and_fills_before_reads():
     jobs = []
     for test in load_plan("iomemory-guide"):
-        assert test["purge"]["method"] == "iomemory_format"
-        for cell in test["cells"]:
-            assert test["purge"]["lba_size_bytes"] == (512 if cell["block_size_bytes"] < 4096 else 4096), test["name"]
-            assert bool(test["precondition"]) == (cell["read_pct"] == 100), test["name"]
+        assert test.purge.method == "iomemory_format"
+        for cell in test.cells:
+            assert test.purge.lba_size_bytes == (512 if cell.block_size_bytes < 4096 else 4096), test.name
+            assert bool(test.precondition) == (cell.read_pct == 100), test.name
             jobs.append(
                 (
-                    cell["access"],
-                    cell["block_size_bytes"],
-                    cell["read_pct"],
-                    cell["threads"],
-                    cell["queue_depth"],
-                    cell.get("batch"),
+                    cell.access,
+                    cell.block_size_bytes,
+                    cell.read_pct,
+                    cell.threads,
+                    cell.queue_depth,
+                    cell.batch,
                 )
             )
-            assert (cell["runtime_s"], cell["ramp_s"]) == (30, 5), test["name"]
+            assert (cell.runtime_s, cell.ramp_s) == (30, 5), test.name
     small, large = 512, 1 << 20
     assert jobs == [
         ("random", small, 0, 1, 1, None),

@@ -32,7 +32,7 @@ from ansible_collections.ssdlab.fleet.tests.fixtures import host_answers
 SIZE, MODEL = 960 * 10**9, "MTFD 960"
 IDENTITY = {"serial": "S1", "model": MODEL, "size_bytes": SIZE, "logical_block_size_bytes": 512, "transport": "nvme"}
 TESTS = load_plan(["iops"])
-ABOUT = {test["name"]: host_plans.about_test(test) for test in TESTS}
+ABOUT = {test.name: host_plans.about_test(test) for test in TESTS}
 DEFINED = comparability.definitions({"tests": ABOUT})
 ROUND_S = 56 * 60.4
 

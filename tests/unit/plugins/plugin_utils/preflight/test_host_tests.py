@@ -52,7 +52,7 @@ def test_hosts_with_other_files_of_the_same_name_have_other_tests(fleet, tmp_pat
         (folder / "mine.yml").write_text(f"base: wsat\nname: mine\nsteady_state: false\nrounds: {{max: {rounds}}}\n")
         hosts.append(fleet(name, [name], ssd_plan=["mine"], ssd_tests_dirs=[str(folder)]))
     found = host_tests.of_hosts(hosts)
-    assert [found[name].tests[0]["rounds"]["max"] for name in ("h1", "h2")] == [3, 4]
+    assert [found[name].tests[0].rounds.max for name in ("h1", "h2")] == [3, 4]
 
 
 def test_a_wrong_plan_is_that_of_its_host(fleet):

@@ -101,9 +101,9 @@ def test_a_rate_of_several_sizes_needs_a_fio_that_keeps_it(cell, version, refuse
     tools = {"fio": {"path": "f", "version": version}}
     host = host_answers.of("h1", {"ssd_fio_min_version": "3.28", "ssd_plan": plan}, facts={"tools": tools})
     asked = host_tests.of_hosts([host])["h1"].asked
-    assert asked and len(asked[0]["cells"]) == 1
+    assert asked and len(asked[0].cells) == 1
     found = texts(host_findings.missing_tools(host, asked))
-    told = f"h1: test mixed, cell {asked[0]['cells'][0]['id']}: fio {version} does not keep rate_iops"
+    told = f"h1: test mixed, cell {asked[0].cells[0].id}: fio {version} does not keep rate_iops"
     assert len(found) == refused and all(text.startswith(told) for text in found)
 
 
@@ -135,7 +135,7 @@ def test_more_in_flight_than_the_kernel_takes_is_told_before_anything_is_erased(
     host = host_answers.of("h1", variables, facts=told)
     asked = host_tests.of_hosts([host])["h1"].asked
     assert asked
-    of_cell = f"h1: test deep, cell {asked[0]['cells'][0]['id']}: "
+    of_cell = f"h1: test deep, cell {asked[0].cells[0].id}: "
     said = [f"{of_cell}{count} I/Os in flight, of {at_once} drives at a time; the kernel" for count, at_once in found]
     texts_ = texts(host_findings.missing_tools(host, asked))
     assert len(texts_) == len(said) and all(map(str.startswith, texts_, said))

@@ -30,7 +30,7 @@ def told(wanted):
     shipped = {path.stem for path in (COLLECTION / "roles" / "workload" / "files" / "tests").glob("*.yml")}
     tests = load_plan(sorted({item["test"] for item in wanted} & shipped) or ["iops"])
     plan = plan_of(tests, identity_of(SIZE, model="M"))
-    names = [test["name"] for test in tests]
+    names = [test.name for test in tests]
     found = [problem for item in wanted for problem in judged_criteria.criterion_problems(item)]
     found += [finding.text() for finding in criteria_checks.findings(wanted, [], {"h1": names}, {"h1": plan})]
     (drive,) = plan.drives

@@ -94,7 +94,7 @@ def test_it_cannot_go_under_another_run(results):
 def test_the_plan_has_its_tests_alone():
     variables = {"ssd_step": "qualify", "ssd_plan": ["wsat", "iops"], "ssd_tests_dirs": [], "ssd_again": AGAIN}
     tests, _left_out = hostplan.choose_tests(hostplan.load_tests(variables), variables)
-    assert [test["name"] for test in tests] == ["iops"]
+    assert [test.name for test in tests] == ["iops"]
 
 
 @pytest.mark.parametrize("given, right", [(0, True), (1, True), ("1", True), (2, False), ("yes", False), (-1, False)])

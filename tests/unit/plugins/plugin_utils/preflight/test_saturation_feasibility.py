@@ -117,13 +117,10 @@ def test_one_drive_may_be_a_bad_one_of_its_model_and_is_only_a_warning(known):
 
 def test_what_is_offered_is_a_test_that_is_no_wsat_and_waits_for_nothing():
     (wsat,) = load_plan(["wsat"])
-    (offered,) = load_plan([yaml.safe_load(saturation_feasibility.alternative(time_estimates.as_planned(wsat)))])
-    assert offered["name"] != "wsat" and "saturation" not in offered["title"].lower()
-    assert offered["precondition"]["passes"] == 2 and offered["steady_state"]["min_capacity_multiple"] == 0
-    assert (
-        offered["cells"] == wsat["cells"]
-        and time_estimates.time_for_writing_s(time_estimates.as_planned(offered)) is None
-    )
+    (offered,) = load_plan([yaml.safe_load(saturation_feasibility.alternative(wsat))])
+    assert offered.name != "wsat" and "saturation" not in offered.title.lower()
+    assert offered.precondition.passes == 2 and offered.steady_state.min_capacity_multiple == 0
+    assert offered.cells == wsat.cells and time_estimates.time_for_writing_s(offered) is None
 
 
 def results(folder, run_id, model=MODEL, cells=(CELL,), **changes):

@@ -8,6 +8,7 @@ import json
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import histogram
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import (
     demand_intensity,
@@ -308,7 +309,9 @@ MB = 10**6
 GB = 1024 * MB
 # Micron's brief, Table 1: capacity (GB), 128K SEQ write rate (MB/s), fill x2 (minutes).
 TABLE_1 = [(480, 380, 43), (960, 520, 63), (1920, 520, 126), (7680, 520, 504)]
-(FROM_FRESH,) = [test for test in load_plan("micron-brief") if test["name"] == "brief-second-1-sequential"]
+(FROM_FRESH,) = [
+    base.sparse_json(test) for test in load_plan("micron-brief") if test.name == "brief-second-1-sequential"
+]
 
 
 @pytest.mark.parametrize(("capacity", "rate", "minutes"), TABLE_1)

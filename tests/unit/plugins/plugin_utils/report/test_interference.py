@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import types
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import interference
 
@@ -22,7 +23,7 @@ def measured(cells, tails):
 
 
 def test_the_shipped_grid_is_a_map_of_tails_by_both_rates():
-    (test,) = load_plan(["interference"])
+    (test,) = base.sparse_json(load_plan(["interference"]))
     cells = test["cells"]
     tails = [100 + 10 * index for index in range(len(cells))]
     found = interference.table(cells, measured(cells, tails))
@@ -37,10 +38,10 @@ def test_the_shipped_grid_is_a_map_of_tails_by_both_rates():
 
 
 def test_other_cells_make_no_map():
-    (test,) = load_plan(["interference"])
+    (test,) = base.sparse_json(load_plan(["interference"]))
     cells = test["cells"]
     assert interference.table(cells, None) is None
     assert interference.table(cells[:4], measured(cells[:4], [1, 2, 3, 4])) is None
     unlimited = {**cells[-1], "jobs": [{**cells[-1]["jobs"][0]}, {**cells[-1]["jobs"][1], "rate_iops": None}]}
     assert interference.table([*cells[:-1], unlimited], measured([*cells[:-1], unlimited], range(1, 21))) is None
-    assert interference.table(load_plan(["iops"])[0]["cells"], measured(cells, range(1, 21))) is None
+    assert interference.table(base.sparse_json(load_plan(["iops"])[0].cells), measured(cells, range(1, 21))) is None

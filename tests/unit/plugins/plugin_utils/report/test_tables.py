@@ -7,6 +7,7 @@ import types
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import tables
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator, specs
@@ -48,7 +49,7 @@ def test_too_much_is_not_drawn():
 
 
 def test_the_latency_test_reports_mean_tail_and_maximum():
-    (test,) = load_plan(["latency"])
+    (test,) = base.sparse_json(load_plan(["latency"]))
     averages = [
         {
             "cell": cell["id"],
