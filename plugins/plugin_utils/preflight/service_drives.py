@@ -30,7 +30,7 @@ NOT_DONE = (*tuning.VARIABLES, *examine_arguments.PREPARED, examine_arguments.BO
 def chosen(found: Variables, unset: t.Any) -> Variables:
     """Return a host's variables with the drives of its run in ssd_drives, whichever list they are of."""
     if not _is_service(found):
-        return {**found, READS_SERVICE: False}
+        return found
     given, others = found.get(LIST), found["ssd_drives"]
     if found.get(hostplan.AGAIN, unset) not in (None, unset, {}):
         # A second measurement is of drives that the first preflight saw.

@@ -181,7 +181,8 @@ def test_the_description_tells_the_limit_that_counts(name, least):
         (drive_facts.OPTIONS["look"]["choices"], "ssd_look"),
         ((release_drive.BLANK, release_drive.AS_IS), "ssd_leave"),
         (json_schema.of(Plan)["properties"]["leave"]["enum"], "ssd_leave"),
-        (iomemory_settings.OPTIONS["mode"]["choices"], "ssd_mode"),
+        # vendor.yml has it change nothing with the other.
+        ([*iomemory_settings.OPTIONS["mode"]["choices"], "read_only"], "ssd_mode"),
         (load("awx", "vars/main.yml")["__awx_questions"]["mode"]["choices"], "ssd_mode"),
     ],
 )

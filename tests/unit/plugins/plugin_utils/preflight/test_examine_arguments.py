@@ -11,14 +11,21 @@ import pytest
 import yaml
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import examine, host_checks
+from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import service_drives as checks_service_drives
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import facts
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import drive_facts
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import run_info
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import examine_arguments
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import examine_arguments, service_drives
 
 ROLES = Path(__file__).resolve().parents[5] / "roles"
 UNSET = "unset"
-OPTIONS = {"run_info": run_info, "host_info": facts, "drive_facts": drive_facts, "host_checks": host_checks}
+OPTIONS = {
+    "run_info": run_info,
+    "host_info": facts,
+    "drive_facts": drive_facts,
+    "host_checks": host_checks,
+    "service_drives": checks_service_drives,
+}
 
 
 def asked(**more):
@@ -30,7 +37,8 @@ def asked(**more):
 
 
 def test_every_option_of_a_part_exists():
-    parts = examine_arguments.parts(asked(), UNSET)
+    # A host with drives of either kind.
+    parts = service_drives.parts(asked(ssd_service_drives="all"), UNSET)
     assert set(parts) == set(examine.PARTS) == set(OPTIONS)
     for part, options in parts.items():
         assert set(options) <= set(OPTIONS[part].OPTIONS), part
