@@ -13,13 +13,18 @@ import typing as t
 from ansible import constants as C
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
+from ansible.utils.vars import load_extra_vars
 
+from ..module_utils.core.files import now
 from ..module_utils.run.folder import RUN_ID_PATTERN
+from ..plugin_utils.common import core_internals
+from ..plugin_utils.common.schema import plain
 from ..plugin_utils.peers import fleet_verdicts
 from ..plugin_utils.preflight import controller
-from ..plugin_utils.report import write_report
-from ..plugin_utils.run_folder import unpack
+from ..plugin_utils.report import rejudge, write_report
+from ..plugin_utils.run_folder import run_record, unpack
 from ..plugin_utils.store import earlier_runs
+from ..plugin_utils.validation import printable
 from ..plugin_utils.validation.host_action import refuse_injected_facts
 
 ARGUMENTS = {
@@ -30,7 +35,13 @@ ARGUMENTS = {
     "drives": {"type": "list", "elements": "str", "default": []},
     "supplier_model": {"type": "str", "default": ""},
     "store_url": {"type": "str", "default": ""},
+    "criteria": {"type": "raw"},
+    "health_criteria": {"type": "dict", "default": {}},
+    "tests_dirs": {"type": "list", "elements": "path", "default": []},
+    "rejudge": {"type": "bool", "default": False},
 }
+# Whoever gives them to report.yml on its command line wants to judge by them.
+GIVEN = ("ssd_criteria", "ssd_health_criteria")
 MOST_NIGHTS = 1000
 
 
@@ -57,12 +68,13 @@ class ActionModule(ActionBase):
         try:
             if not self._task.check_mode:
                 _sweep(results_dir, arguments["run_id"])
+            self._hold_to(results_dir, arguments)
             past = functools.partial(earlier_runs.figures_of_drives, results_dir, arguments["store_url"])
             asked = write_report.ReportOptions(arguments["drives"], arguments["supplier_model"], past)
             made = write_report.make(
                 results_dir, arguments["run_id"], write=not self._task.check_mode, against=against, asked=asked
             )
-        except write_report.ReportError as error:
+        except (write_report.ReportError, rejudge.RejudgeError) as error:
             raise AnsibleActionFail(str(error)) from error
         except OSError as error:
             raise AnsibleActionFail(
@@ -70,6 +82,30 @@ class ActionModule(ActionBase):
             ) from error
         warnings = {"warnings": list(made.warnings)} if made.warnings else {}
         return {**write_report.outcome(made), "changed": made.changed, **warnings}
+
+    def _hold_to(self, results_dir: str, given: dict[str, t.Any]) -> None:
+        """Judge by the play's criteria in place of the run's, if that is asked for; else tell where they differ."""
+        if given["criteria"] is None:
+            return
+        run = write_report.load_run(results_dir, given["run_id"])
+        if run.get("criteria") is None:  # a single step, which is judged by nothing
+            return
+        asked = rejudge.wanted(plain(given["criteria"]), plain(given["tests_dirs"]), plain(given["health_criteria"]))
+        lines = rejudge.differences(run, asked)
+        if not lines:
+            return
+        is_asked = given["rejudge"] or any(name in load_extra_vars(self._loader) for name in GIVEN)
+        if is_asked:
+            title = f"{given['run_id']} is judged by other criteria than before; its run.json keeps those (rejudged):"
+        else:
+            title = (
+                f"{given['run_id']} is judged by the criteria that it was started with. The inventory has others now; "
+                "to judge by them, add -e ssd_rejudge=true:"
+            )
+        for line in [title, *lines]:
+            core_internals.show(printable.line(line))
+        if is_asked and not self._task.check_mode:
+            run_record.replace_run(os.path.join(results_dir, given["run_id"]), rejudge.judged_by(run, asked, now()))
 
 
 def _sweep(results_dir: str, run_id: str) -> None:

@@ -44,6 +44,26 @@ options:
     description: The store in which earlier runs are looked up, as C(ssd_store_url). Nothing is written to it.
     type: str
     default: ""
+  criteria:
+    description:
+      - What C(ssd_criteria) has now. Where that differs from what the run was started with, this is told, and the run
+        is judged by its own, unless O(rejudge). Without it nothing is compared.
+      - Given on the command line (C(-e)), C(ssd_criteria) and C(ssd_health_criteria) are judged by in any case.
+    type: raw
+  health_criteria:
+    description: What C(ssd_health_criteria) has now, by host.
+    type: dict
+    default: {}
+  tests_dirs:
+    description: Folders whose files C(criteria/*.yml) add to O(criteria), as C(ssd_tests_dirs).
+    type: list
+    elements: path
+    default: []
+  rejudge:
+    description: Whether to judge by O(criteria) and O(health_criteria). The run's C(run.json) then has these, and keeps
+      those before, with the time, in C(rejudged).
+    type: bool
+    default: false
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
   - ssdlab.fleet.attributes.reads
@@ -56,10 +76,13 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Judge a run again, for example after its criteria were changed in run.json
+- name: Judge a run again by another limit
   ssdlab.fleet.report:
     results_dir: "{{ playbook_dir }}/ssd-results"
     run_id: 20261121T130000Z-qualify
+    criteria:
+      - {test: iops, metric: write_iops, min: 40000}
+    rejudge: true
   delegate_to: localhost
   run_once: true
   register: report

@@ -57,6 +57,33 @@ def test_another_criterion_on_a_finished_run_only_judges(lab):
     assert len(lab.journal("purge")) == 2
 
 
+def test_a_finished_run_is_judged_again_by_what_the_report_is_given(lab, tmp_path):
+    """By report.yml alone, which asks no host: of the inventory only with ssd_rejudge, of the command line at once."""
+    lab.vars["ssd_run_id"] = "fixed"
+    code, output = lab.play("qualify")
+    assert code == 0, output
+    record = lab.results / "fixed" / "run.json"
+    before = json.loads(record.read_text())
+    lab.vars["ssd_criteria"] = [{"metric": "write_iops", "min": 100000}]
+    code, output = lab.play("report")
+    told = "fixed is judged by the criteria that it was started with. The inventory has others now"
+    assert code == 0 and told in output and "+ criterion write_iops min 100000" in output, output
+    assert json.loads(record.read_text()) == before
+    code, output = lab.play("report", "-e", "ssd_rejudge=true")
+    assert code == 2 and lab.summary()["verdicts"]["fail"] == 2, output
+    (kept,) = json.loads(record.read_text())["rejudged"]
+    assert kept["criteria"] == before["criteria"] and lab.summary()["run"]["rejudged"] == kept["at"]
+    assert "by other criteria than before" in (lab.results / "fixed/report/message.txt").read_text()
+    # Without criteria that all drives keep; the run remembers both.
+    (tmp_path / "criteria.yml").write_text("ssd_criteria:\n  - {metric: write_iops, min: 1}\n")
+    code, output = lab.play("report", "-e", f"@{tmp_path}/criteria.yml")
+    assert code == 0 and len(json.loads(record.read_text())["rejudged"]) == 2, output
+    page = (lab.results / "fixed/report/index.html").read_text()
+    assert "Judged by other criteria since" in page and "criterion write_iops min 100000" in page
+    code, output = lab.play("report", "-e", '{"ssd_criteria": [{"metric": "write_iops", "minimum": 1}]}')
+    assert code == 2 and "ssd_criteria: criterion write_iops has an unknown key minimum" in output, output
+
+
 def test_another_definition_is_refused_for_a_run_that_has_its_figures(lab):
     lab.vars["ssd_run_id"] = "fixed"
     code, output = lab.play("qualify")
@@ -126,6 +153,8 @@ def test_a_run_may_be_started_watched_and_collected_by_plays_of_their_own(lab):
     [
         ("start", (), False),
         ("start", ("-e", "ssd_slice=true"), True),
+        # Of a slice that has none of the servers that were asked for.
+        ("start", ("-e", "ssd_slice=true", "-e", "ssd_hosts=rack9-99"), True),
         ("watch", (), False),
         ("watch", ("-e", "ssd_slice=true"), True),
         ("report", (), False),

@@ -78,6 +78,7 @@ def summary(
         told = {"headline": headline.of_drive(drive)}
         drives.append({**_with_derived(drive, (derived or {}).get(key, {})), **told, **under})
     about = {"id": run["run"]["id"], "name": run["run"]["name"], "started": run.get("started")}
+    about.update({"rejudged": times[-1]["at"]} if (times := run.get("rejudged")) else {})
     content = {
         "schema_version": SCHEMA_VERSION,
         "run": about,

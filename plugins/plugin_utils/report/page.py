@@ -13,7 +13,7 @@ import typing as t
 from ..common import units
 from ..common.drives import order
 from ..verdict import headline as run_headline
-from ..verdict import result_warnings
+from ..verdict import judged_criteria, result_warnings
 from . import changes, distributions, page_names, thinning
 from .run_sources import Sources
 from .table_data import Record, data, figure_limits, made_page
@@ -170,11 +170,24 @@ def about(sources: Sources, rows: list[Record]) -> Record:
         "finished": max(finished, default="") or None,
         "versions": sources.run.get("versions") or {},
         "criteria": sources.run.get("criteria") or [],
+        "rejudged": _rejudged(sources.run.get("rejudged") or []),
         "only_read": any(about.get("in_service") for about in (sources.run.get("tests") or {}).values()),
         "departures": _departures(sources.run.get("tests") or {}),
         "verdicts": sources.judgement["verdicts"],
         "total": len(rows),
     }
+
+
+def _rejudged(times: t.Sequence[Record]) -> list[str]:
+    """Return when a run was judged by other criteria, and what it was held to until then, as sentences."""
+    told = [
+        "; ".join(judged_criteria.describe(one) for one in before.get("criteria") or [] if isinstance(one, dict))
+        for before in times
+    ]
+    return [
+        f"Judged by other criteria since {str(before['at'])[:10]}; until then by: {text or 'none'}."
+        for before, text in zip(times, told)
+    ]
 
 
 def _departures(tests: Record) -> list[Record]:

@@ -25,6 +25,8 @@ class RunOfSummary:
     id: str
     name: str
     started: str | None
+    # When it was judged by other criteria than before (run.json keeps those), the last time; only where it was.
+    rejudged: OrMissing[str] = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -119,6 +119,15 @@ class RunWarning:
 
 
 @dataclass(frozen=True)
+class Rejudged:
+    """What a run was held to until it was judged by others (ssd_rejudge)."""
+
+    at: AnyTime
+    criteria: list[Annotated[Json, Limits(known=Criterion)]]
+    health_criteria: dict[str, list[Annotated[Json, Limits(known=Criterion)]]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class RunRecord:
     """run.json: what a run was asked to do. preflight writes it, so that a host that never answered is still
     asked for.
@@ -141,6 +150,8 @@ class RunRecord:
     warnings: list[RunWarning] = field(default_factory=list)
     # Those of ssd_health_criteria, by host; they hold for every test, whatever became of it.
     health_criteria: dict[str, list[Annotated[Json, Limits(known=Criterion)]]] = field(default_factory=dict)
+    # The criteria before those above, the oldest first.
+    rejudged: OrMissing[list[Rejudged]] = None
 
 
 def results_size(folder: str) -> int:
@@ -166,13 +177,22 @@ def read_run(folder: str) -> dict[str, t.Any] | None:
     return sound
 
 
-def write_run(folder: str, record: t.Mapping[str, t.Any]) -> bool:
-    """Write run.json; what other plays of the same run asked for stays (a --limit, a job slice). Whether it changed.
-    Raises OSError.
+def write_run(folder: str, record: t.Mapping[str, t.Any], is_decision: bool = False) -> bool:
+    """Write run.json; what other plays of the same run asked for stays (a --limit, a job slice). is_decision: preflight
+    decided it just now, so its criteria count, however often the run was judged by others. Whether it changed. Raises
+    OSError.
     """
     path = os.path.join(folder, RUN)
-    merged = merge_run(read_json(path), record)
-    content = json.dumps(merged, indent=1, sort_keys=True) + "\n"
+    before = read_json(path)
+    if is_decision and before and before.get("rejudged"):
+        record = {**record, "rejudged": before["rejudged"]}
+    return replace_run(folder, merge_run(before, record))
+
+
+def replace_run(folder: str, record: t.Mapping[str, t.Any]) -> bool:
+    """Write run.json as it is given. Whether it changed. Raises OSError."""
+    path = os.path.join(folder, RUN)
+    content = json.dumps(record, indent=1, sort_keys=True) + "\n"
     os.makedirs(folder, exist_ok=True)
     if _read(path) == content:
         return False
@@ -202,6 +222,9 @@ def merge_run(before: t.Mapping[str, t.Any] | None, now: t.Mapping[str, t.Any]) 
     }
     criteria = {**(before.get("health_criteria") or {}), **(now.get("health_criteria") or {})}
     merged.update({"health_criteria": criteria} if criteria else {})
+    if len(before.get("rejudged") or []) > len(now.get("rejudged") or []):
+        # Another copy of the record, of before it was judged by others.
+        merged.update({key: before[key] for key in ("criteria", "health_criteria", "rejudged") if key in before})
     warned = list(before.get("warnings") or [])
     warned += [item for item in now.get("warnings") or [] if item not in warned]
     return {**merged, "warnings": warned} if warned else merged
