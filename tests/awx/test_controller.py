@@ -27,6 +27,15 @@ VARIABLES = {
         "bmc": {"user": "root", "password": SECRETS[1]},
         "store": {"url": "postgresql://ssdlab@db.example.com/ssdlab", "password": SECRETS[2]},
         "webhook": {"url": f"https://chat.example.com/{SECRETS[3]}"},
+        "known_hosts": {"keys": "rack1-07 ssh-ed25519 AAAA"},
+    },
+    "awx_failure_notification": {
+        "notification_type": "email",
+        "notification_configuration": {
+            "host": "mail",
+            "recipients": ["storage@example.com"],
+            "sender": "awx@example.com",
+        },
     },
     "awx_inventory_sources": [
         {"name": "racks", "source": "scm", "source_project": "ssdlab.fleet", "source_path": "inventories/cmdb"},
@@ -47,7 +56,7 @@ def test_the_execution_environment_renders_and_takes_its_facts_from_their_owners
     assert made.returncode == 0, made.stdout + made.stderr
     for owner, copied in {
         "requirements.txt": "requirements.txt",
-        "collections/requirements.yml": "requirements.yml",
+        "execution-environment-collections.yml": "requirements.yml",
         "bindep.txt": "bindep.txt",
     }.items():
         assert (tmp_path / "_build" / copied).read_text() == (REPO / owner).read_text(), owner
@@ -60,7 +69,7 @@ def test_awx_finds_what_it_reads_at_the_projects_root():
     config = (REPO / "ansible.cfg").read_text()
     assert "callbacks_enabled = ssdlab.fleet.fleet" in config
     wanted = yaml.safe_load((REPO / "galaxy.yml").read_text())["dependencies"]
-    listed = yaml.safe_load((REPO / "collections/requirements.yml").read_text())["collections"]
+    listed = yaml.safe_load((REPO / "execution-environment-collections.yml").read_text())["collections"]
     assert {entry["name"]: entry["version"] for entry in listed} == wanted
     templates = yaml.load((REPO / "roles/awx/vars/main.yml").read_text(), Unsafe)["__awx_templates"]
     assert [entry["playbook"] for entry in templates.values() if not (REPO / entry["playbook"]).is_file()] == []
@@ -112,8 +121,16 @@ def made(tmp_path_factory):
     with awx_api.Server() as server:
         first = play(server, folder)
         assert first.returncode == 0, first.stdout + first.stderr
-        server.controller.changes.clear()
-        yield server.controller, play(server, folder)
+        # What somebody did by hand before the second run.
+        controller = server.controller
+        start = by_name(controller, "job_templates")["SSD start"]
+        user = controller.add("users", {"username": "mallory"})
+        role = f"{controller.base}roles/{start['summary_fields']['object_roles']['execute_role']['id']}/users/"
+        controller.associate(role, {"id": user["id"]})
+        (schedule,) = controller.objects["schedules"].values()
+        schedule["enabled"] = False
+        controller.changes.clear()
+        yield controller, play(server, folder)
 
 
 def by_name(controller, endpoint):
@@ -124,7 +141,7 @@ def teams(controller, item):
     """{role: teams that have it on an object}."""
     found = {}
     for role, about in item["summary_fields"]["object_roles"].items():
-        numbers = controller.members.get(f"/api/v2/roles/{about['id']}/teams/", [])
+        numbers = controller.members.get(f"{controller.base}roles/{about['id']}/teams/", [])
         found[role] = {controller.objects["teams"][number]["name"] for number in numbers}
     return {role: names for role, names in found.items() if names}
 
@@ -133,6 +150,12 @@ def test_a_second_run_changes_nothing(made):
     controller, second = made
     assert second.returncode == 0 and "changed=0 " in second.stdout, second.stdout
     assert controller.changes == []
+    (schedule,) = controller.objects["schedules"].values()
+    assert schedule["enabled"] is False, "who disabled it had a reason"
+    assert (
+        "SSD start: user mallory has the role execute" in second.stdout
+        and "awx_prune=true takes it away" in second.stdout
+    )
 
 
 def test_operators_may_plan_but_not_erase(made):
@@ -154,7 +177,7 @@ def test_operators_may_plan_but_not_erase(made):
         role
         for item in [*templates.values(), *by_name(controller, "workflow_job_templates").values()]
         for role, names in teams(controller, item).items()
-        if "SSD operators" in names and role != "execute_role"
+        if "SSD operators" in names and role not in ("execute_role", "read_role")
     ] == []
     assert "SSD operators" not in teams(controller, by_name(controller, "workflow_job_templates")["SSD nightly"]).get(
         "execute_role", ()
@@ -187,14 +210,16 @@ def nodes(controller, workflow):
 
 
 @pytest.mark.parametrize(
-    "workflow, first", [("SSD nightly", ["plan"]), ("SSD qualification with approval", ["plan", "approve"])]
+    "workflow, first",
+    [("SSD nightly", ["update", "plan"]), ("SSD qualification with approval", ["update", "plan", "approve"])],
 )
 def test_a_workflow_goes_from_the_plan_to_the_message_whatever_a_step_ends_with(made, workflow, first):
     after, kinds = nodes(made[0], workflow)
-    path = [*first, "start", "watch-1", "watch-2", "watch-3", "watch-4", "collect", "report", "notify"]
+    path = [*first, "start", "watch-1", "watch-2", "watch-3", "watch-4", "collect", "report", "notify", "end"]
     assert set(after) == set(path)
     for name, following in zip(path, path[1:]):
-        assert after[name]["success" if name in first else "always"] == [following], name
+        assert after[name]["success" if name in (*first, "notify") else "always"] == [following], name
+    assert kinds["update"]["type"] == "project", "a night measures with the newest commit"
     # Nothing leads round the approval.
     assert [name for name in after if "start" in sum(after[name].values(), [])] == [first[-1]]
     assert kinds[first[-1]]["type"] == ("workflow_approval_template" if "approve" in first else "job_template")
@@ -273,10 +298,138 @@ def test_secrets_reach_jobs_by_credentials_alone(made):
     }
     elsewhere = {endpoint: items for endpoint, items in controller.objects.items() if endpoint != "credentials"}
     assert not [secret for secret in SECRETS if secret in json.dumps(elsewhere)]
-    assert set(by_name(controller, "credentials")) == {"SSD machine", "SSD BMC", "SSD store", "SSD webhook"}
+    assert set(by_name(controller, "credentials")) == {
+        "SSD machine",
+        "SSD BMC",
+        "SSD store",
+        "SSD webhook",
+        "SSD known hosts",
+    }
 
 
-def test_what_nobody_can_guess_is_asked_for(tmp_path):
+@pytest.mark.parametrize(
+    "given, told",
+    [
+        ("awx_image=", "Set awx_project_url"),
+        ('{"awx_credential_inputs": {"machine": {"username": "lab"}}}', "without a store start would find no plan"),
+        ("awx_collection=ansible.controller", "The collection ansible.controller is not on this machine"),
+        ("awx_schedule=DTSTART:20260101T200000Z RRULE:FREQ=DAILY", "AWX's schedules need DTSTART and INTERVAL"),
+    ],
+)
+def test_what_cant_work_is_refused_before_anything_is_made(tmp_path, given, told):
     with awx_api.Server() as server:
-        refused = play(server, tmp_path, "-e", "awx_image=")
-        assert refused.returncode != 0 and "Set awx_project_url" in refused.stdout and server.controller.changes == []
+        refused = play(server, tmp_path, "-e", given)
+        assert refused.returncode != 0 and told in " ".join(refused.stdout.split()), refused.stdout
+        assert server.controller.changes == []
+
+
+def along(after, first, fails):
+    """{node: status} of the nodes of a workflow that run where some fail. The last one fails as end_night.yml: unless
+    the report found all well.
+    """
+    statuses, following = {}, [first]
+    while following:
+        node = following.pop(0)
+        bad = statuses.get("report") != "successful" if node == "end" else node in fails
+        statuses[node] = "failed" if bad else "successful"
+        following += after[node]["always"] + after[node]["failure" if bad else "success"]
+    return statuses
+
+
+@pytest.mark.parametrize(
+    "fails, red",
+    [
+        (set(), False),
+        ({"plan"}, True),
+        ({"report"}, True),
+        ({"notify"}, True),
+        ({"update", "notify"}, True),
+        # What follows made up for it.
+        ({"watch-1"}, False),
+    ],
+)
+def test_a_bad_night_is_red(made, fails, red):
+    """AWX calls a workflow successful whose failed jobs were followed by others."""
+    after, _kinds = nodes(made[0], "SSD nightly")
+    assert awx_api.workflow_status(after, along(after, "update", fails)) == ("failed" if red else "successful")
+
+
+def test_a_night_that_never_began_is_heard_of_and_its_message_depends_on_no_inventory(made):
+    controller, _second = made
+    (notification,) = controller.objects["notification_templates"].values()
+    for item in by_name(controller, "workflow_job_templates").values():
+        assert controller.members[f"{item['url']}notification_templates_error/"] == [notification["id"]]
+    sources = {item["inventory"] for item in controller.objects["inventory_sources"].values()}
+    for name in ("SSD notify", "SSD end"):
+        assert by_name(controller, "job_templates")[name]["inventory"] not in sources
+    assert {item["update_cache_timeout"] for item in controller.objects["inventory_sources"].values()} == {900}
+    (project,) = controller.objects["projects"].values()
+    assert project["scm_update_on_launch"] is False
+
+
+def test_a_plan_is_launched_by_the_api_without_any_answer(made):
+    controller, _second = made
+    template = by_name(controller, "job_templates")["SSD plan"]
+    job = controller.launch(template, {})
+    assert job["extra_vars"]["ssd_hosts"] == "ssd_servers" and job["extra_vars"]["ssd_run_name"] == "qualify"
+
+
+def test_a_removed_drive_is_gone_where_the_source_overwrites_variables():
+    known, told = {"ssd_drives": [{"serial": "S1"}], "ssd_rack": "1"}, {"ssd_rack": "1"}
+    assert awx_api.synced(known, told, overwrite_vars=False) == known
+    assert awx_api.synced(known, told, overwrite_vars=True) == told
+
+
+def test_no_template_asks_for_a_limit(made):
+    """AWX slices before it limits, and Ansible fails for a slice of which the limit leaves nothing."""
+    assert awx_api.of_slice(["a", "b", "c"], 2, 3, limit=["a"]) == (["b"], [])
+    for kind in ("job_templates", "workflow_job_templates"):
+        for name, item in by_name(made[0], kind).items():
+            assert item["ask_limit_on_launch"] is False, name
+    workflow = by_name(made[0], "workflow_job_templates")["SSD qualification with approval"]
+    assert "ssd_hosts" in [question["variable"] for question in made[0].questions(workflow)]
+
+
+def test_host_keys_are_checked_with_those_of_a_credential(made):
+    injected = by_name(made[0], "credential_types")["SSD fleet known hosts"]["injectors"]
+    assert injected["extra_vars"] == {
+        "ansible_host_key_checking": "true",
+        "ansible_ssh_extra_args": "-o UserKnownHostsFile={{ tower.filename }}",
+    }
+
+
+def test_what_others_added_is_taken_away_if_that_is_asked_for(tmp_path):
+    """Behind the gateway's prefix of AAP 2.5."""
+    with awx_api.Server("/api/controller/") as server:
+        first = play(server, tmp_path)
+        assert first.returncode == 0, first.stdout + first.stderr
+        controller = server.controller
+        start = by_name(controller, "job_templates")["SSD start"]
+        user = controller.add("users", {"username": "mallory"})
+        role = f"{controller.base}roles/{start['summary_fields']['object_roles']['execute_role']['id']}/users/"
+        controller.associate(role, {"id": user["id"]})
+        workflow = by_name(controller, "workflow_job_templates")["SSD nightly"]
+        node = {"workflow_job_template": workflow["id"], "identifier": "mine", "unified_job_template": start["id"]}
+        controller.add("workflow_job_template_nodes", node)
+        start["become_enabled"] = True
+        again = play(server, tmp_path, "-e", "awx_prune=true")
+        assert again.returncode == 0, again.stdout + again.stderr
+        for text in ("SSD start: user mallory has the role execute", "SSD nightly: node mine"):
+            assert text in again.stdout, again.stdout
+        assert controller.members[role] == [] and start["become_enabled"] is False
+        assert "mine" not in [each["identifier"] for each in controller.objects["workflow_job_template_nodes"].values()]
+
+
+# As the documentation of ansible.platform 2.5 has them (its modules organization and team).
+OF_GATEWAY = {
+    "organization": {"name", "new_name", "description", "state"},
+    "team": {"name", "new_name", "description", "organization", "new_organization", "state"},
+}
+
+
+def test_the_gateway_is_given_only_arguments_that_it_documents():
+    tasks = yaml.safe_load((REPO / "roles/awx/tasks/base.yml").read_text())
+    given = {task["action"]: set(task["args"]) for task in tasks if "__awx_gateway" in task["action"]}
+    assert len(given) == len(OF_GATEWAY)
+    for name, known in OF_GATEWAY.items():
+        assert given[f"{{{{ __awx_gateway }}}}.{name}"] <= known

@@ -8,7 +8,10 @@ It stands in for AWX where playbooks/awx.yml is tested: lists with filters and p
 links that have to lead somewhere, PATCH, associations, surveys, approval nodes, roles. Secrets come back as
 $encrypted$. It runs no job. What AWX refuses and what it does:
 - a team gets no role admin or member of an organization;
-- a workflow's node and a schedule give a template only variables that its survey asks for, unless it prompts for any.
+- a workflow's node and a schedule give a template only variables that its survey asks for, unless it prompts for any;
+- a schedule's rule needs DTSTART and INTERVAL;
+- a launch needs each answer that a survey requires, whatever its default is.
+prefix: below which path its API is: "/api/", or "/api/controller/" behind the gateway of AAP 2.5.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ VERSION = "24.6.1"
 TOKEN = "emulated"
 SECRET = "$encrypted$"
 PAGE = 25
+RULE = {"DTSTART": "Valid DTSTART required in rrule.", "INTERVAL": "INTERVAL required in rrule."}
 
 
 class Refused(Exception):
@@ -35,12 +39,14 @@ class Refused(Exception):
 class Controller:
     """What AWX holds: {id: object} for each endpoint. changes: of the objects themselves, not of tokens."""
 
-    def __init__(self):
+    def __init__(self, prefix="/api/"):
+        self.base = f"{prefix}v2/"
         self.objects = {endpoint: {} for endpoint in KINDS}
         self.members, self.surveys, self.roles, self.changes = {}, {}, {}, []
         self._next = itertools.count(1)
         fields = [{"id": "username"}, {"id": "password", "secret": True}, {"id": "ssh_key_data", "secret": True}]
         self.add("credential_types", {"name": "Machine", "kind": "ssh", "inputs": {"fields": fields}, "managed": True})
+        self.me = self.add("users", {"username": "admin", "is_superuser": True})
         self.changes.clear()
 
     def add(self, endpoint, given):
@@ -49,15 +55,25 @@ class Controller:
         missing = {name: ["This field is required."] for name in required if given.get(name) in (None, "")}
         if missing:
             raise Refused(400, missing)
+        if endpoint == "schedules":
+            refuse_rule(given["rrule"])
         unique = [
             name
-            for name in ("name", "identifier", "organization", "inventory", "workflow_job_template", "credential_type")
+            for name in (
+                "name",
+                "username",
+                "identifier",
+                "organization",
+                "inventory",
+                "workflow_job_template",
+                "credential_type",
+            )
             if name in given
         ]
         if any(all(other.get(name) == given[name] for name in unique) for other in self.objects[endpoint].values()):
             raise Refused(400, {"__all__": [f"{kind} with these values already exists."]})
         number = next(self._next)
-        url = f"/api/v2/{endpoint}/{number}/"
+        url = f"{self.base}{endpoint}/{number}/"
         item = {
             "id": number,
             "type": kind,
@@ -110,18 +126,33 @@ class Controller:
 
     def _refuse_unasked(self, template, variables):
         """What a node or a schedule may give (awx/api/serializers.py, LaunchConfigurationBaseSerializer)."""
-        survey = (
-            self.surveys.get(template["related"]["survey_spec"], {"spec": []})
-            if template.get("survey_enabled")
-            else {"spec": []}
-        )
-        unasked = sorted(set(variables) - {question["variable"] for question in survey["spec"]})
+        unasked = sorted(set(variables) - {question["variable"] for question in self.questions(template)})
         if unasked and not template.get("ask_variables_on_launch"):
             text = (
                 f"Variables {', '.join(unasked)} are not allowed on launch. Check the Prompt on Launch setting on the "
                 f"{template['type'].replace('_', ' ').title()} to include Extra Variables."
             )
             raise Refused(400, {"extra_vars": [text]})
+
+    def questions(self, template):
+        """The questions of a template's survey, where it is on."""
+        survey = self.surveys.get(template["related"]["survey_spec"]) if template.get("survey_enabled") else None
+        return (survey or {"spec": []})["spec"]
+
+    def launch(self, template, given):
+        """What a launch makes of a template: its job's variables (awx/main/models/mixins.py)."""
+        answers = given.get("extra_vars") or {}
+        if self.find("inventories", template.get("inventory") or 0) is None:
+            raise Refused(400, {"inventory": ["Job Template inventory is missing or undefined."]})
+        lacking = [
+            f"'{question['variable']}' value missing"
+            for question in self.questions(template)
+            if question.get("required") and question["variable"] not in answers
+        ]
+        if lacking:
+            raise Refused(400, {"variables_needed_to_start": lacking})
+        defaults = {each["variable"]: each["default"] for each in self.questions(template) if each.get("default")}
+        return {"type": "job", "extra_vars": {**json.loads(template["extra_vars"] or "{}"), **defaults, **answers}}
 
     def find(self, endpoint, number):
         """An object by its id; None."""
@@ -139,9 +170,9 @@ class Controller:
         }
         found = [item for place in places for item in self.objects[place].values()]
         for name in exact:
-            if any(name not in item for item in found[:1]):
+            if any(name.partition("__")[0] not in item for item in found[:1]):
                 raise Refused(400, {"detail": f"{endpoint} has no field named '{name}'"})
-        found = [item for item in found if all(str(item.get(name)) == value for name, value in exact.items())]
+        found = [item for item in found if all(matches(item, name, value) for name, value in exact.items())]
         return [
             item
             for item in found
@@ -158,7 +189,7 @@ class Controller:
 
     def associate(self, url, given):
         """Add to a list below an object, or take away from it."""
-        role = re.fullmatch(r"/api/v2/roles/(\d+)/teams/", url)
+        role = re.fullmatch(rf"{self.base}roles/(\d+)/teams/", url)
         if role and self.roles[int(role[1])][0] == "organizations" and self.roles[int(role[1])][2] in PARTICIPATION:
             raise Refused(
                 400, {"msg": "You cannot assign an Organization participation role as a child role for a Team."}
@@ -169,6 +200,40 @@ class Controller:
         elif given["id"] not in members:
             members.append(given["id"])
         self.changes.append(("POST", url))
+
+
+def matches(item, name, value):
+    """Whether an object is as a filter wants it: a field, or field__startswith."""
+    field, _underscores, how = name.partition("__")
+    return str(item.get(field)).startswith(value) if how == "startswith" else str(item.get(field)) == value
+
+
+def refuse_rule(rule):
+    """What AWX wants of a schedule's rule (awx/api/serializers.py, validate_rrule)."""
+    wrong = [text for word, text in RULE.items() if word not in rule]
+    if wrong:
+        raise Refused(400, {"rrule": wrong})
+
+
+def workflow_status(after, statuses):
+    """What a workflow ends with: `failed` where a node failed from which no path leads on for that. after: {node:
+    {outcome: nodes}}; statuses: {node: status} of those that ran (awx/main/scheduler/dag_workflow.py).
+    """
+    failed = [node for node, status in statuses.items() if status != "successful"]
+    return "failed" if any(not after[node]["failure"] + after[node]["always"] for node in failed) else "successful"
+
+
+def synced(known, told, overwrite_vars):
+    """A host's variables after its source was synced: merged into those that AWX has, unless they are overwritten."""
+    return dict(told) if overwrite_vars else {**known, **told}
+
+
+def of_slice(hosts, number, count, limit=None):
+    """(hosts of a slice's inventory, those that its limit leaves): AWX slices first, and Ansible fails for none of
+    several.
+    """
+    mine = list(hosts)[number - 1 :: count]
+    return mine, [host for host in mine if limit is None or host in limit]
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -217,8 +282,13 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def _do(self, method, path, query, given):
-        controller, parts = self.server.controller, path.strip("/").split("/")[2:]
+        controller = self.server.controller
+        if not path.startswith(controller.base):
+            raise Refused(404, {"detail": "Not found."})
+        parts = path[len(controller.base) :].strip("/").split("/")
         endpoint = parts[0]
+        if endpoint == "me":
+            return self._page(path, query, [controller.me])
         if endpoint == "roles" and len(parts) == 3 and int(parts[1]) in controller.roles:
             return self._list(method, path, query, given, parts[2])
         if endpoint not in KINDS and endpoint != "unified_job_templates":
@@ -232,8 +302,14 @@ class Handler(BaseHTTPRequestHandler):
         item = controller.find(endpoint, parts[1])
         if item is None:
             raise Refused(404, {"detail": "Not found."})
+        if len(parts) == 2 and method == "DELETE":
+            controller.changes.append(("DELETE", item["url"]))
+            del controller.objects[endpoint][item["id"]]
+            return 204, None
         if len(parts) == 2:
             return 200, controller.shown(controller.change(endpoint, item, given) if method == "PATCH" else item)
+        if parts[2] == "launch" and method == "POST":
+            return 201, controller.launch(item, given)
         if parts[2] == "survey_spec":
             return self._survey(method, path, given)
         if parts[2] == "create_approval_template" and method == "POST":
@@ -241,7 +317,8 @@ class Handler(BaseHTTPRequestHandler):
             controller.change(endpoint, item, {"unified_job_template": made["id"]})
             return 201, made
         if parts[2] in LISTS.get(endpoint, ()):
-            return self._list(method, path, query, given, "credentials" if parts[2] == "credentials" else endpoint)
+            of = "notification_templates" if parts[2].startswith("notification") else endpoint
+            return self._list(method, path, query, given, "credentials" if parts[2] == "credentials" else of)
         raise Refused(404, {"detail": "Not found."})
 
     def _survey(self, method, path, given):
@@ -282,9 +359,9 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self):
+    def __init__(self, prefix="/api/"):
         super().__init__(("127.0.0.1", 0), Handler)
-        self.controller, self.lock = Controller(), threading.Lock()
+        self.controller, self.lock, self.prefix = Controller(prefix), threading.Lock(), prefix
 
     @property
     def environment(self):
@@ -293,6 +370,7 @@ class Server(ThreadingHTTPServer):
             "CONTROLLER_HOST": f"http://127.0.0.1:{self.server_address[1]}",
             "CONTROLLER_OAUTH_TOKEN": TOKEN,
             "CONTROLLER_VERIFY_SSL": "false",
+            "CONTROLLER_OPTIONAL_API_URLPATTERN_PREFIX": self.prefix,
         }
 
     def __enter__(self):

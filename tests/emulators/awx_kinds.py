@@ -52,6 +52,8 @@ KINDS = {
             "scm_branch": TEXT,
             "scm_revision": TEXT,
             "local_path": TEXT,
+            "scm_update_on_launch": FLAG,
+            "scm_update_cache_timeout": NUMBER,
         },
         {"name", "organization"},
         {"organization": "organizations", "default_environment": "execution_environments", "credential": "credentials"},
@@ -113,6 +115,7 @@ KINDS = {
             "survey_enabled": FLAG,
             "ask_limit_on_launch": FLAG,
             "ask_variables_on_launch": FLAG,
+            "become_enabled": FLAG,
         },
         {"name", "project", "playbook"},
         {
@@ -159,6 +162,14 @@ KINDS = {
         {"unified_job_template": "unified_job_templates"},
         [],
     ),
+    "notification_templates": (
+        "notification_template",
+        {"description": TEXT, "notification_type": TEXT, "notification_configuration": JSON, "messages": None},
+        {"name", "organization", "notification_type"},
+        {"organization": "organizations"},
+        [],
+    ),
+    "users": ("user", {"username": TEXT, "is_superuser": FLAG}, {"username"}, {}, []),
     "project_updates": ("project_update", {"status": TEXT}, set(), {}, []),
 }
 TEMPLATES = ("projects", "inventory_sources", "job_templates", "workflow_job_templates", "workflow_approval_templates")
@@ -166,5 +177,6 @@ TEMPLATES = ("projects", "inventory_sources", "job_templates", "workflow_job_tem
 PARTICIPATION = ("admin_role", "member_role")
 LISTS = {
     "job_templates": ("credentials",),
+    "workflow_job_templates": tuple(f"notification_templates_{when}" for when in ("started", "success", "error")),
     "workflow_job_template_nodes": ("success_nodes", "failure_nodes", "always_nodes", "credentials"),
 }

@@ -80,7 +80,7 @@ def test_a_lost_host_and_a_drive_that_is_gone_do_not_cost_the_others_their_night
     good, bad = awx.site.drives
     assert [status for _node, status, _said in awx.workflow("nightly", notify={"report_webhook_url": address})][
         :-2
-    ] == ["successful"] * 7
+    ] == ["successful"] * 8
     assert awx.artifacts["ssd_verdicts"]["pass"] == 2
     awx.forget()
     bad.detach()
@@ -92,6 +92,7 @@ def test_a_lost_host_and_a_drive_that_is_gone_do_not_cost_the_others_their_night
     assert "rack1-08: left out, so its drives would count as not tested" in jobs["plan"][1]
     watches = [jobs[f"watch-{number}"][0] for number in (1, 2, 3, 4)]
     assert watches == ["successful"] * 4, "none waits for the host that was left out"
+    assert jobs["end"][0] == "failed" and "not every drive passed" in jobs["end"][1]
     assert jobs["report"][0] == "failed" and "2 of 3 drives did not pass" in jobs["report"][1]
     verdicts = awx.artifacts["ssd_verdicts"]
     assert (verdicts["pass"], verdicts["not_tested"], sum(verdicts.values())) == (1, 2, 3)
