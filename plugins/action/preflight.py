@@ -29,6 +29,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
     duplicates,
     examine_result,
     refused_drives,
+    remeasurement_checks,
     spelling,
 )
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import (
@@ -39,7 +40,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings im
 )
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.variable_rules import MISPLACED
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import chat_message
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import decision_record, run_record
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import decision_record, last_word, run_record
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, quarantine
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import host_action, printable
 
@@ -55,6 +56,9 @@ ARGUMENTS = {
 # What roles hand on. An extra variable of the same name would stand for it in every task, whatever was decided.
 RESULTS = ("ssd_decision", "ssd_seen", "ssd_job", "ssd_watched", "ssd_collected", "ssd_put_back", "ssd_again")
 
+# What decides whether, and where, the word of a play is kept.
+_OF_WORD = ("ssd_run_name", "ssd_mode", "ssd_step", "ssd_results_dir")
+
 # The results of the module examine, by host, as tasks registered them.
 Seen = t.Mapping[str, Json]
 # The option store: {url, results_dir}; None: the run has none.
@@ -69,6 +73,7 @@ class ActionModule(ActionBase):
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         result = super().run(tmp, task_vars)
         _unused, heard = self.validate_argument_spec(ARGUMENTS)
+        now = datetime.datetime.now(datetime.timezone.utc)
         findings = controller.missing_packages()
         findings += controller.callback_findings(
             C.config.get_config_value("CALLBACKS_ENABLED"), core_internals.config_file()
@@ -88,7 +93,6 @@ class ActionModule(ActionBase):
                 for name, answer in heard["seen"].items()
             ]
             marks = _marks(heard["store"], views)
-            now = datetime.datetime.now(datetime.timezone.utc)
             others = _others(task_vars or {}, heard["seen"], load_extra_vars(self._loader))
             decided = decision.decide(
                 decision.Request(
@@ -110,7 +114,7 @@ class ActionModule(ActionBase):
             self._show(_warned(decided.warnings))
         if not findings and decided.destructive:
             try:
-                run_record.write_run(decided.run_folder, base.to_json(decided.record))
+                run_record.write_run(decided.run_folder, base.to_json(decided.record), is_decision=True)
                 decision_record.write(decided.run_folder, decided.plans, decided.mode)
             except OSError as error:
                 findings = [
@@ -131,22 +135,34 @@ class ActionModule(ActionBase):
         if findings:
             head = _head(findings)
             self._show([head, *(f"- {line}" for line in findings)])
-            short = chat_message.of_findings(_run_name(heard["seen"]), findings)
+            # Of a host's answer only its own variables count here: what else it says may be nonsense.
+            views = [_view(name, answer or {}) for name, answer in heard["seen"].items()]
+            short = chat_message.of_findings(str(shared_value(views, "ssd_run_name") or ""), findings)
+            self._keep_word(views, last_word.Word(now.timestamp(), "", short.rstrip("\n")))
             return {**result, "failed": True, "msg": head, "message": short, "findings": findings}
+        run_id, text = ("", f"Skipped: {decided.skipped}") if decided.skipped else (decided.run.id, decided.attached)
+        self._keep_word(views, last_word.Word(now.timestamp(), run_id, text))
         return {**result, "changed": False, "decision": decided.fact(), "plan_text": decided.plan_text}
+
+    def _keep_word(self, views: t.Sequence[HostAnswer], word: last_word.Word) -> None:
+        """Keep what became of a qualification for the message that another play sends (notify.yml)."""
+        name, mode, step, results_dir = (str(shared_value(views, key) or "") for key in _OF_WORD)
+        # Drives that are measured again belong to the run that was kept already.
+        is_night = mode not in ("", "plan") and step == "qualify" and not remeasurement_checks.remeasured_run(views)
+        if self._task.check_mode or not is_night:
+            return
+        try:
+            last_word.write(os.path.abspath(os.path.expanduser(results_dir)), name, word)
+        except OSError as error:
+            self._display.warning(f"notify.yml will not know what became of this play: {error}")
 
     def _show(self, lines: t.Sequence[str]) -> None:
         for line in lines:
-            self._display.display(printable.line(line))
+            core_internals.show(printable.line(line))
 
 
 def _places(left_out: t.Mapping[str, t.Mapping[str, str]]) -> dict[tuple[str, str], str]:
     return {(host, drive): why for host, drives in left_out.items() for drive, why in drives.items()}
-
-
-def _run_name(seen: Seen) -> str:
-    """ssd_run_name; empty where no host's variables could be read."""
-    return str(shared_value([_view(name, answer or {}) for name, answer in seen.items()], "ssd_run_name") or "")
 
 
 def _store(given: StoreGiven) -> list[str]:

@@ -11,6 +11,7 @@ import typing as t
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
+from ..plugin_utils.common import core_internals
 from ..plugin_utils.common.schema import plain
 from ..plugin_utils.preflight import examine_result
 from ..plugin_utils.report import retest, write_report
@@ -44,5 +45,5 @@ class ActionModule(ActionBase):
                 f"ssd_retest: cannot find out what to measure again in run {run['id']}: {error}"
             ) from error
         for line in plan.lines:
-            self._display.display(printable.line(line))
+            core_internals.show(printable.line(line))
         return {**result, "changed": False, "hosts": plan.hosts, "lines": plan.lines}

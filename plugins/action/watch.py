@@ -16,7 +16,7 @@ from ansible.utils.display import Display
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.states import DEAD
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs, core_internals
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import printable
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import progress, remote_status
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch.connections import HostConnection
@@ -63,7 +63,7 @@ class ActionModule(ActionBase):
         # A look costs every host a command; without a pause it would load what is measured.
         interval_s = max(LEAST_INTERVAL_S, interval_s)
         what = f"run {args['run_id']} on {len(asks)} host{'' if len(asks) == 1 else 's'}, every {interval_s:g} s"
-        display.display(f"Watching {what}; the measurement does not depend on it")
+        core_internals.show(f"Watching {what}; the measurement does not depend on it")
         try:
             _watch(sweep, interval_s, args["give_up_s"], args["for_s"])
         finally:
@@ -112,7 +112,7 @@ def _watch(sweep: Sweep, interval_s: float, give_up_s: float, for_s: float) -> N
         if os.getppid() != parent:
             raise AnsibleError("ansible-playbook was killed: nobody sees what is printed here")
         for line in progress.lines(_views(sweep), datetime.datetime.now()):
-            display.display(printable.line(line))
+            core_internals.show(printable.line(line))
         if sweep.all_ended():
             return
         left = [host for host in sweep.hosts.values() if not host.ended]
@@ -120,7 +120,7 @@ def _watch(sweep: Sweep, interval_s: float, give_up_s: float, for_s: float) -> N
             display.warning(f"no answer from {', '.join(host.name for host in left)}: no longer waiting")
             return
         if for_s and time.monotonic() + interval_s > until:
-            display.display(
+            core_internals.show(
                 f"Watched for {for_s:g} s: {len(left)} of {len(sweep.hosts)} hosts are still at work. They go on; "
                 "watch again, or collect"
             )

@@ -22,6 +22,7 @@ requirements:
   - enable it in C(ansible.cfg), C([defaults] callbacks_enabled = ssdlab.fleet.fleet)
 """
 
+import atexit
 import functools
 import gc
 import json
@@ -41,12 +42,17 @@ COLLECT = "ssdlab.fleet.collect"
 # host's own words.
 DECIDING = ("ssdlab.fleet.preflight", "ssdlab.fleet.find_run")
 REPORT = "ssdlab.fleet.report"
+WATCH = "ssdlab.fleet.watch"
 # A worker that looked for garbage in what it shares with the main process, the whole fleet's variables, would write to
 # all of it, and so copy it (docs/fleet-size.md).
 os.register_at_fork(after_in_child=gc.freeze)
 # Each search after 700 new objects, as is usual, took an eighth of all CPU time; here it is after so many.
 gc.set_threshold(50_000, 20, 100)
 MEANING = "what each reason means, and what to do: docs/invalid.md"
+GOES_ON = (
+    "The run {0} goes on on its hosts. To come back, start the same command again, or: "
+    "ansible-playbook playbooks/watch.yml -i <inventory> -e ssd_run_id={0}"
+)
 HINT = "no report was written: ansible-playbook playbooks/report.yml -i <inventory> -e ssd_run_id={0}"
 
 
@@ -68,9 +74,9 @@ def _task_result(result: t.Any) -> TaskResult:
     host, task, content = (getattr(result, name if public else "_" + name) for name in ("host", "task", "result"))
     looped = content.get("results")
     items = [content] + [item for item in (looped if isinstance(looped, list) else []) if isinstance(item, dict)]
-    return TaskResult(
-        host.get_name(), task.resolved_action or task.action, bool(task.run_once), bool(task.check_mode), items
-    )
+    # ansible-core warns where an action that has a variable in its name is asked for what it resolves to.
+    action = task.action if "." in task.action else task.resolved_action or task.action
+    return TaskResult(host.get_name(), action, bool(task.run_once), bool(task.check_mode), items)
 
 
 def _never_raises(method: t.Callable[..., None]) -> t.Callable[..., None]:
@@ -105,6 +111,16 @@ class CallbackModule(CallbackBase):
         self._results_file = ResultsFile()
         self._collected: set[str] = set()
         self._report = ""
+        self._watches = False
+        # Ctrl-C ends a play without a word to its callbacks.
+        atexit.register(self._say_that_it_goes_on)
+
+    def v2_playbook_on_task_start(self, task: t.Any, is_conditional: bool) -> None:
+        self._watches = task.action == WATCH
+
+    def _say_that_it_goes_on(self) -> None:
+        if self._watches and self._results_file.folder:
+            self._display.display(GOES_ON.format(os.path.basename(self._results_file.folder)))
 
     @_never_raises
     def v2_runner_on_ok(self, result: t.Any) -> None:
@@ -130,6 +146,7 @@ class CallbackModule(CallbackBase):
 
     @_never_raises
     def v2_playbook_on_stats(self, stats: t.Any) -> None:
+        self._watches = False
         try:
             self._results_file.flush()
         finally:

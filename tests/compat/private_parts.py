@@ -18,6 +18,7 @@ from ansible.playbook.task import Task
 from ansible.plugins import loader as plugin_loaders
 from ansible.plugins.action import ActionBase
 from ansible.template import Templar
+from ansible.utils.display import Display
 from ansible.vars.hostvars import HostVars
 from ansible.vars.manager import VariableManager
 
@@ -56,6 +57,7 @@ def owners():
         "ActionBase": Probe(task, connection, PlayContext(), loader, Templar(loader=loader), plugin_loaders),
         "Config": C.config,
         "Connection": connection,
+        "Display": Display(),
         "HostVars": HostVars(inventory, manager, loader),
         "Inventory": inventory,
         "PlayContext": PlayContext(),

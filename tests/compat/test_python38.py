@@ -37,6 +37,7 @@ ON_THE_CONTROLLER = {
     "collect",
     "drive_list",
     "find_run",
+    "message",
     "preflight",
     "render_jobs",
     "report",

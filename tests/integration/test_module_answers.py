@@ -59,6 +59,7 @@ AFTER = [
     {"run_info": {"run_id": RUN, "archive": True, **STATE}},
     {"collect": {"run_id": RUN, "results_dir": "{{ ssd_results_dir }}", **STATE}},
     {"find_run": {"results_dir": "{{ ssd_results_dir }}", "run_name": "qualify", "run_id": RUN}},
+    {"message": {"results_dir": "{{ ssd_results_dir }}", "run_name": "qualify"}},
     {"host_job": {"state": "stopped", "run_id": RUN, **STATE}},
     {"host_job": {"state": "absent", "run_id": RUN, **STATE}},
     {"run_info": {"run_id": RUN, **STATE}},

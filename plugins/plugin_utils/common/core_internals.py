@@ -18,6 +18,7 @@ from ansible.errors import AnsibleError
 from ansible.playbook.play_context import PlayContext
 from ansible.plugins.action import ActionBase
 from ansible.plugins.loader import connection_loader
+from ansible.utils.display import Display
 from ansible.vars.plugins import get_vars_from_inventory_sources, get_vars_from_path
 
 # A variable set to `omit`: an exception from ansible-core 2.19 on, a placeholder text before.
@@ -36,6 +37,7 @@ PARTS = {
     ("Config", "_config_file"): "messages can't name the ansible.cfg in force",
     ("Connection", "_load_name"): "watch can't find the options of connection plugins",
     ("Connection", "_shell"): "watch can't set the options of shell plugins; temporary folders stay on the hosts",
+    ("Display", "_final_q"): "AWX's jobs warn that a worker sent data directly to stdout, with an older ansible-runner",
     ("HostVars", "_inventory"): "ssd_drives of the group all is not refused",
     ("HostVars", "_loader"): "ssd_drives of the group all is not refused",
     (
@@ -93,6 +95,18 @@ class ScreenedAction(ActionBase):
         done: Vars = super()._low_level_execute_command(*args, **kwargs)
         said = self.screened_errors(done.get("stderr") or "")
         return {**done, "stderr": said, "stderr_lines": [said]}
+
+
+def show(text: str, display: t.Any = None) -> None:
+    """Print a line from an action. Older versions of ansible-runner, which AWX may have, wrap Display.display so that
+    it writes to a worker's own stdout, which ansible-core 2.19 warns of: the worker's queue is the way round that.
+    """
+    display = display or Display()
+    queue = getattr(display, "_final_q", None)
+    if queue is None:  # not in a worker
+        display.display(text)
+    else:
+        queue.send_display("display", text)
 
 
 def is_task_timeout(error: BaseException) -> bool:

@@ -22,8 +22,9 @@ MOST_NAME, MOST_REASON, MOST_FINDING, MOST_HEADLINE = 60, 160, 300, 600
 _INERT = str.maketrans(
     {"<": "‹", ">": "›", "@": "(at)", "`": "'", "[": "(", "]": ")", "{": "(", "}": ")", "|": "/", "&": "+"}
 )
-# Chats make links of bare names of hosts too: of "www.", and of what ends like a domain; playbooks do not.
-_DOMAIN = re.compile(r"(?<=[^\W_])\.(?!yml\b)(?=[^\W\d_]{2})")
+# Chats make links of bare names of hosts too: of "www.", and of what ends like a domain; our files, of whose endings
+# none is one, do not.
+_DOMAIN = re.compile(r"(?<=[^\W_])\.(?!(?:yml|jsonl?|html|txt|csv)\b)(?=[^\W\d_]{2})")
 # An override of the guard: no chat makes a link of a word in brackets that no address follows.
 _CODES = "|".join(code for code, text in REFUSALS.items() if text.overridable == ALLOW)
 _TYPED = re.compile(rf"allow: \(({_CODES})\)(?![(:])")
@@ -45,6 +46,8 @@ def run_message(run: Mapping, judgement: Mapping, before: Mapping | None = None)
     )
     head = [f"{inert(run['run']['id'], MOST_NAME)}: {_unlinked(headline.of_run(drives), MOST_HEADLINE)}"]
     changes = _changes(drives, before) if before else ["No earlier run to compare with"]
+    told = [f"Judged on {inert(last['at'], 10)} by other criteria than before" for last in run.get("rejudged") or []]
+    changes = told[-1:] + changes
     return _fitting(head, changes, [_line(drive) for drive in bad])
 
 

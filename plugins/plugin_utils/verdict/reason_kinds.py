@@ -162,7 +162,7 @@ ERROR = (
         "the test ended with an error…: refused: ",
         "refused by the guard",
         "the last look before a write found the drive in use, or another one",
-        "The code is explained in [wrong-drives.md](wrong-drives.md#what-lifts-a-code).",
+        "The code is explained in [refusals.md](refusals.md).",
         coded=True,
     ),
     ReasonKind(
@@ -226,7 +226,7 @@ NOT_TESTED = (
         "left out",
         "preflight refused the drive or its host, or the drive is in quarantine",
         "A code before the first colon is one of the table below, or of "
-        "[the guard](wrong-drives.md#what-lifts-a-code) or [the checks](checks.md#the-table).",
+        "[the guard](refusals.md#of-the-guard) or [the checks](checks.md#the-table).",
         coded=True,
         general=True,
     ),
@@ -235,7 +235,7 @@ NOT_TESTED = (
         "… was refused on",
         "refused",
         "the host job's guard refused the drive before anything was written",
-        "The code is explained in [wrong-drives.md](wrong-drives.md#what-lifts-a-code).",
+        "The code is explained in [refusals.md](refusals.md).",
         coded=True,
         general=True,
     ),

@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -71,3 +72,12 @@ def test_the_ansible_core_at_hand_has_them(tmp_path):
         check=False,
     )
     assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
+
+
+def test_lines_of_an_action_go_by_the_workers_queue_whatever_wraps_display():
+    """As ansible-runner wrapped Display.display before it looked whether it is in a worker."""
+    sent, printed = [], []
+    queue = types.SimpleNamespace(send_display=lambda *given: sent.append(given))
+    core_internals.show("of a worker", types.SimpleNamespace(_final_q=queue, display=printed.append))
+    core_internals.show("of none", types.SimpleNamespace(_final_q=None, display=printed.append))
+    assert sent == [("display", "of a worker")] and printed == ["of none"]

@@ -125,10 +125,12 @@ def test_findings_act_on_no_chat_and_fit(name, findings):
 
 
 def test_findings_are_told_and_name_their_playbooks():
-    said = chat_message.of_findings("nightly", ["h1: wait for it (watch.yml), see www.evil.example", "h2: no tool"])
+    said = chat_message.of_findings(
+        "nightly", ["h1: wait for it (watch.yml, run.json), see www.evil.example", "h2: no tool"]
+    )
     assert said.splitlines() == [
         "nightly: not started, preflight found 2 things to fix",
-        "h1: wait for it (watch.yml), see www. evil. example",
+        "h1: wait for it (watch.yml, run.json), see www. evil. example",
         "h2: no tool",
     ]
 

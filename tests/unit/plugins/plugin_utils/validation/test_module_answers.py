@@ -18,7 +18,18 @@ from ansible_collections.ssdlab.fleet.tests.fixtures import mutations
 REPO = Path(__file__).resolve().parents[5]
 PARTS = {module: json_schema.of(kind) for module, kind in answers.ANSWERS.items()}
 # Modules whose work an action does on the controller: no host answers to them.
-ON_CONTROLLER = ("collect", "drive_list", "find_run", "preflight", "render_jobs", "report", "retest", "store", "watch")
+ON_CONTROLLER = (
+    "collect",
+    "drive_list",
+    "find_run",
+    "message",
+    "preflight",
+    "render_jobs",
+    "report",
+    "retest",
+    "store",
+    "watch",
+)
 MODULES = sorted(path.stem for path in (REPO / "plugins" / "modules").glob("*.py") if path.stem not in ON_CONTROLLER)
 MUTATIONS = 400
 
