@@ -24,8 +24,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "playbooks" / "collections"))
+sys.path.insert(0, str(ROOT / "scripts"))
 
 # The folder has to be on the path first, as nothing of the project is installed.
+import variables_page
+
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import table as checks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import hidden_capacity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import refusals
@@ -462,6 +465,7 @@ TABLES: dict[str, t.Callable[..., Rows | str]] = {
     "events": events_table,
     "purge_methods": purge_methods_table,
     "settings": settings_table,
+    "variables": variables_page.text,
     "causes": causes_table,
     "interruptions": interruptions_table,
     "validity_limits": validity_limits_table,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -148,8 +149,11 @@ def test_from_the_root_of_a_clone_without_the_links(home, installed, drive, tmp_
         link.unlink()
     missing = command(home, clone, "ansible-playbook", "qualify.yml", "-i", "localhost,")
     assert missing.returncode != 0 and "ssdlab.fleet" in missing.stdout + missing.stderr
-    settings = (
-        (clone / "ansible.cfg").read_text().replace("[defaults]\n", f"[defaults]\ncollections_path = {installed}\n", 1)
+    settings = re.sub(
+        "^collections_path = .*$",
+        f"collections_path = {installed}",
+        (clone / "ansible.cfg").read_text(),
+        flags=re.MULTILINE,
     )
     (clone / "ansible.cfg").write_text(settings)
     plan_mode(home, clone, "qualify.yml", drive, tmp_path)
