@@ -8,11 +8,14 @@ from __future__ import annotations
 import typing as t
 
 from ..core.host import Host
-from ..machine import facts, links
+from ..drive.entry import parse
+from ..machine import facts, links, shared_parts
 from ..purge import drive_facts
+from ..records import base
 from ..run import engines, run_info
 from ..run.states import LIVE_STATES
 from . import host_checks, service_drives
+from .facts import hypervisor
 
 Values = t.Dict[str, t.Any]
 # From the options of a part and their values to what the part is called with. Raises ValueError for a wrong value.
@@ -69,10 +72,16 @@ def module_result(host: Host, requested: t.Mapping[str, t.Any], validate: Valida
 
 
 def _with_links(host: Host, found: Values) -> Values:
-    """Return what drive_facts found, with what the link of each drive carries, where that is known."""
+    """Return what drive_facts found, with what the link of each drive carries and what it shares with others, where
+    that is known.
+    """
+    is_virtual_machine = hypervisor(host) is not None
     for entry in found["drives"]:
         identity = entry.get("identity") or {}
         name = identity.get("kernel_name")
         carried = links.carries_mb_s(host, name, identity.get("transport")) if name else None
         entry.update({} if carried is None else {"link_mb_s": carried})
+        own = parse(entry.get("selector"))
+        parts = shared_parts.of_drive(host, name, identity, own, is_virtual_machine) if name else None
+        entry.update({} if parts is None else {"shared": base.to_json(parts)})
     return found

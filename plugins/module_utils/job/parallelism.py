@@ -1,8 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""ssd_parallel_drives: auto. Before the first purge, how many of the host's drives may be measured at the same time, by
-short reads of each alone and of several together. Nothing is written: fio itself refuses to.
+"""ssd_parallel_drives: auto. How many of the host's drives are measured at the same time: as the plan says by what they
+share or, where that does not decide, by short reads before the first purge, of some alone and of several together.
+Nothing is written: fio itself refuses to.
 """
 
 from __future__ import annotations
@@ -39,16 +40,22 @@ def drives_at_once(job: Job, plan: Plan) -> int:
 
     A run that goes on keeps the number that it began with: its figures are of one kind.
     """
-    if not plan.together:
+    if not plan.parallel_why:
         return plan.parallel_drives
     known = [record for record in job.history if record["event"] == "calibration"]
     if not known:
-        record = base.to_json(Calibrating(job, plan.drives, plan.together).record())
+        found = Calibrating(job, plan.drives, plan.together).record() if plan.together else _by_plan(plan)
+        record = base.to_json(found)
         job.journal.add("calibration", **record)
         known = [record]
     number: int = max(1, min(known[-1]["parallel_drives"], len(plan.drives)))
     job.status.set(parallel_drives=number, calibration={"left_s": 0, "why": str(known[-1].get("why") or "")})
     return number
+
+
+def _by_plan(plan: Plan) -> Calibration:
+    drives = [drive.drive for drive in plan.drives]
+    return Calibration(plan.parallel_drives, parallelism_search.KEPT_SHARE, plan.parallel_why, [], drives, [], 0)
 
 
 class Calibrating:
@@ -62,21 +69,20 @@ class Calibrating:
         # Stations of their own: what these cells leave in a workbench is no part of a test.
         self._stations = {drive.drive: DriveContext(job, drive, reads_only=True) for drive in drives}
         self._drives = list(self._stations)
-        self._groups_left = parallelism_search.most_groups(len(self._drives))
+        self._groups_left = parallelism_search.most_groups(asked, len(self._drives))
 
     def record(self) -> Calibration:
         """Return what was found. Raises Interrupted."""
         began, why = time.monotonic(), ""
-        decided = parallelism_search.decide(self._drives, {}, [])
+        decided = parallelism_search.decide(self._drives, self._asked, {}, [])
         try:
             self._show_left()
-            if len(self._drives) > 1:
-                decided = self._decided()
+            decided = self._decided()
         except fio.Interrupted:
             raise
         except NotDone as error:
             why = str(error)
-        except Exception as error:  # The tests themselves can be done, one drive at a time.
+        except Exception as error:  # The tests themselves can be done, with as many drives as surely may.
             why = f"{type(error).__name__}: {error}"
         finally:
             self._let_go()
@@ -92,38 +98,37 @@ class Calibrating:
             raise NotDone("an earlier job of this run started without calibration")
         self._each(self._drives, _hold)
         alone: dict[str, dict[str, list[float]]] = {cell.id: {} for cell in self._cells}
-        for drive in self._drives:
+        for drive in self._asked.alone:
             for cell, figures in self._figures([drive]).items():
                 alone[cell].update(figures)
         trials: list[parallelism_search.Trial] = []
-        step = parallelism_search.next_trial(self._drives, alone, trials)
-        while step is not None:
-            trials.append(self._trial(alone, *step))
-            step = parallelism_search.next_trial(self._drives, alone, trials)
-        return parallelism_search.decide(self._drives, alone, trials)
+        number = parallelism_search.next_number(self._asked, alone, trials)
+        while number is not None:
+            trials.append(self._trial(alone, number))
+            number = parallelism_search.next_number(self._asked, alone, trials)
+        return parallelism_search.decide(self._drives, self._asked, alone, trials)
 
-    def _trial(self, alone: parallelism_search.Figures, number: int, confirms: bool) -> parallelism_search.Trial:
+    def _trial(self, alone: parallelism_search.Figures, number: int) -> parallelism_search.Trial:
         parts: list[parallelism_search.Figures] = []
-        for group in parallelism_search.groups(self._drives, number, confirms):
-            parts.append(self._figures(group, confirms))
+        for group in parallelism_search.groups(self._drives, number, self._asked.alone):
+            parts.append(self._figures(group))
             if not parallelism_search.is_rate_kept(alone, parts[-1]):
                 break
-        return parallelism_search.Trial(number, confirms, parts)
+        return parallelism_search.Trial(number, parts)
 
     def _show_left(self) -> None:
         """How much longer it takes at most; nobody knows before how many groups it needs."""
         left_s = self._groups_left * parallelism_search.group_s(self._asked)
         self._job.status.set(calibration={"left_s": round(left_s, 1), "why": ""})
 
-    def _figures(self, group: t.Sequence[str], confirms: bool = False) -> dict[str, dict[str, list[float]]]:
+    def _figures(self, group: t.Sequence[str]) -> dict[str, dict[str, list[float]]]:
         """IOPS of drives that read at the same time: {cell: {drive: [of each repetition]}}."""
         found: dict[str, dict[str, list[float]]] = {cell.id: {drive: [] for drive in group} for cell in self._cells}
         for drive in group:
             self._stations[drive].bench.begin_test()
         for number in range(1, self._asked.repeats + 1):
             for cell in self._cells:
-                first, again = self._drives.index(group[0]) + 1, "-confirmed" if confirms else ""
-                name = f"together-{len(group)}-{first:04d}{again}-{cell.id}"
+                name = f"together-{len(group)}-{self._drives.index(group[0]) + 1:04d}-{cell.id}"
                 step = functools.partial(_read, cell=cell, name=f"{name}-{number}")
                 for drive, iops in self._each(group, step).items():
                     found[cell.id][drive] += [iops] if iops is not None else []

@@ -24,14 +24,14 @@ _SCSI_HOST = re.compile(r"/(host[0-9]+)/")
 _AHCI_GBIT_S = {1: 1.5, 2: 3.0, 3: 6.0}
 _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?) (?:Gbps|Gbit)")
 # Usable MB/s for each Gbit/s, after the line code 8b/10b.
-_MB_S_PER_GBIT_S = 100
+MB_S_PER_GBIT_S = 100
 
 
 def carries_mb_s(host: Host, name: str, transport: str | None) -> float | None:
     """Return what the link of a drive carries one way, as it was negotiated."""
     if transport in ("sata", "sas"):
         gbit_s = rate_gbit_s(host, name)
-        return None if gbit_s is None else gbit_s * _MB_S_PER_GBIT_S
+        return None if gbit_s is None else gbit_s * MB_S_PER_GBIT_S
     address = pcie.address_of(host, name) if transport in ("nvme", "pcie") else None
     if address is None:
         return None

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How many drives of a host may be measured at the same time: the same short cells on each drive alone and on several
-together, and the largest number at which every drive keeps nearly all of what it does alone. Pure.
+"""How many drives of a host may be measured at the same time, where what they share does not tell: the same short
+cells on some drives alone and on these beside their neighbours, and the largest number tried at which each of them
+keeps nearly all of what it does alone. Pure.
 
-First a bisection, in which each drive is measured once for a number. Then what it found is confirmed, with each drive
-beside all of its neighbours in the plan. Figures are {cell: {drive: [IOPS of each repetition]}}.
+Figures are {cell: {drive: [IOPS of each repetition]}}.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ KEPT_SHARE = 0.98
 # Figures that differ by more than the loss that is looked for can't tell it.
 MOST_SPREAD = 1 - KEPT_SHARE
 FEWEST_REPEATS = 3
-# Each measures every drive as often as drives run at once; a host where more fail gets no larger number for it.
-MOST_CONFIRMED = 3
 Figures = t.Mapping[str, t.Mapping[str, t.Sequence[float]]]
 
 
@@ -32,19 +30,31 @@ class Trial(t.NamedTuple):
     """A number that was tried. parts: the figures of its groups (`groups`) in order, up to the first that lost."""
 
     number: int
-    confirms: bool
     parts: t.Sequence[Figures]
 
 
-def groups(drives: t.Sequence[str], number: int, confirms: bool) -> list[list[str]]:
-    """Return which drives to measure together for a number, each with those that follow it in the plan, the first after
-    the last: drives run in this order, and behind one port they are mostly neighbours. To confirm, from each drive on.
+def numbers(most: int, sure: int) -> list[int]:
+    """Return which numbers to try, in order: the most that there may be, then halves of it above what is sure."""
+    found = []
+    while most > sure:
+        found.append(most)
+        most //= 2
+    return found
+
+
+def groups(drives: t.Sequence[str], number: int, alone: t.Sequence[str]) -> list[list[str]]:
+    """Return which drives to measure together for a number: each of those that were measured alone in the middle of
+    its neighbours in the plan, the first after the last. Drives run in this order, and behind one port they are mostly
+    neighbours.
     """
-    count = len(drives)
+    count, found = len(drives), []
     if number >= count:
         return [list(drives)]
-    starts = range(0, count, 1 if confirms else number)
-    return [[drives[(start + place) % count] for place in range(number)] for start in starts]
+    for drive in alone:
+        if not any(drive in group for group in found):
+            start = drives.index(drive) - number // 2
+            found.append([drives[(start + place) % count] for place in range(number)])
+    return found
 
 
 def is_rate_kept(alone: Figures, part: Figures) -> bool:
@@ -52,44 +62,17 @@ def is_rate_kept(alone: Figures, part: Figures) -> bool:
     return all(share is not None and share >= KEPT_SHARE for share, _cell, _drive in _shares(alone, part))
 
 
-def next_trial(drives: t.Sequence[str], alone: Figures, trials: t.Sequence[Trial]) -> tuple[int, bool] | None:
-    """(the number to try next, whether to confirm it); None once it is decided."""
-    if len(drives) < 2 or _unsteady(drives, alone):
+def next_number(asked: ReadTogether, alone: Figures, trials: t.Sequence[Trial]) -> int | None:
+    """Return the number to try next; None once it is decided."""
+    if _unsteady(asked.alone, alone) or any(_is_held(alone, trial) for trial in trials):
         return None
-    seen = _Kept(alone, trials)
-    if seen.lost is None and not trials:
-        return len(drives), False
-    if seen.refuted:
-        # Which neighbours a drive has counts here, so only what is confirmed tells.
-        more = seen.lost - seen.confirmed > 1 and seen.confirmations < MOST_CONFIRMED
-        return ((seen.confirmed + seen.lost) // 2, True) if more else None
-    if seen.lost is not None and seen.lost - seen.held > 1:
-        return (seen.held + seen.lost) // 2, False
-    return (seen.held, True) if seen.held > max(1, seen.confirmed) else None
+    return next(iter(asked.numbers[len(trials) :]), None)
 
 
-def most_groups(count: int) -> int:
-    """In how many groups at most a host with so many drives is measured, those of each drive alone included."""
-    if count < 2:
-        return 0
-    whole = 1 + _most_confirming(count, count, 1, count + 1, MOST_CONFIRMED)
-    return count + max(whole, 1 + _most_halving(count, 1, count))
-
-
-def _most_halving(count: int, held: int, lost: int) -> int:
-    if lost - held <= 1:
-        return _most_confirming(count, held, 1, lost, MOST_CONFIRMED) if held > 1 else 0
-    middle = (held + lost) // 2
-    return -(-count // middle) + max(_most_halving(count, middle, lost), _most_halving(count, held, middle))
-
-
-def _most_confirming(count: int, number: int, confirmed: int, lost: int, left: int) -> int:
-    mine = 1 if number >= count else count
-    further = [(confirmed, number)] + ([(number, lost)] if left < MOST_CONFIRMED else [])
-    return mine + max(
-        _most_confirming(count, (low + high) // 2, low, high, left - 1) if high - low > 1 and left > 1 else 0
-        for low, high in further
-    )
+def most_groups(asked: ReadTogether, count: int) -> int:
+    """In how many groups at most a host with so many drives is measured, those of drives alone included."""
+    each = len(asked.alone)
+    return each + sum(1 if number >= count else each for number in asked.numbers)
 
 
 def group_s(asked: ReadTogether) -> float:
@@ -97,26 +80,23 @@ def group_s(asked: ReadTogether) -> float:
     return asked.repeats * sum(cell_s(cell) + CELL_OVERHEAD_S for cell in asked.cells)
 
 
-def decide(drives: t.Sequence[str], alone: Figures, trials: t.Sequence[Trial]) -> Calibration:
-    """Return what is recorded, but for the cells that were read and how long it took.
-
-    Without figures to compare with there are no trials.
-    """
-    number, unsteady = 1, _unsteady(drives, alone)
-    seen = _Kept(alone, [] if unsteady else trials)
-    if len(drives) < 2:
-        why = "it is the only drive"
-    elif unsteady:
+def decide(drives: t.Sequence[str], asked: ReadTogether, alone: Figures, trials: t.Sequence[Trial]) -> Calibration:
+    """Return what is recorded, but for the cells that were read and how long it took."""
+    unsteady = _unsteady(asked.alone, alone)
+    counted: t.Sequence[Trial] = [] if unsteady else trials
+    held = next((trial.number for trial in counted if _is_held(alone, trial)), None)
+    if unsteady:
         why = f"{unsteady}, so a loss of {100 * MOST_SPREAD:.0f} % can't be detected"
+    elif held == len(drives):
+        why = "all drives together keep their speed"
     else:
-        number = seen.confirmed
-        why = _lost_text(seen.worst(seen.lost), seen.lost) if seen.lost else "no larger number was measured"
-        why = "all drives together keep their speed" if number == len(drives) else why
+        lost = [trial for trial in counted if trial.number != held]
+        why = _lost_text(_worst(alone, lost[-1]), lost[-1].number) if lost else f"{held} together keep their speed"
     return Calibration(
-        parallel_drives=number,
+        parallel_drives=held or asked.otherwise,
         kept_share=KEPT_SHARE,
         why=why,
-        trials=[] if unsteady else [_told(alone, trial) for trial in trials],
+        trials=[_told(alone, trial) for trial in counted],
         drives=list(drives),
         cells=[],
         seconds=0,
@@ -129,27 +109,9 @@ def decide(drives: t.Sequence[str], alone: Figures, trials: t.Sequence[Trial]) -
     )
 
 
-class _Kept:
-    """What trials tell. held: the largest number that did below `lost`, the smallest that did not (None: none);
-    confirmed: the same of what was confirmed. refuted: a confirmation failed.
-    """
-
-    def __init__(self, alone: Figures, trials: t.Sequence[Trial]) -> None:
-        self._worst = {(trial.number, trial.confirms): _worst(alone, trial) for trial in trials}
-        failed = [key for key, (share, _cell, _drive) in self._worst.items() if share is None or share < KEPT_SHARE]
-        self.lost: t.Any = min((number for number, _confirms in failed), default=None)
-        below = [key for key in self._worst if key not in failed and (self.lost is None or key[0] < self.lost)]
-        self.held = max([1, *(number for number, _confirms in below)])
-        self.confirmed = max([1, *(number for number, confirms in below if confirms)])
-        self.refuted = any(confirms for _number, confirms in failed)
-        self.confirmations = sum(confirms for _number, confirms in self._worst)
-
-    def worst(self, number: int) -> tuple[float | None, str, str]:
-        """Of a number that failed: what kept least."""
-        return min(
-            (worst for key, worst in self._worst.items() if key[0] == number),
-            key=lambda worst: -1.0 if worst[0] is None else worst[0],
-        )
+def _is_held(alone: Figures, trial: Trial) -> bool:
+    share = _worst(alone, trial)[0]
+    return share is not None and share >= KEPT_SHARE
 
 
 def _told(alone: Figures, trial: Trial) -> measurement.Trial:
@@ -159,9 +121,8 @@ def _told(alone: Figures, trial: Trial) -> measurement.Trial:
         for one, _cell, of in _shares(alone, part):
             least = kept.get(of, one)
             kept[of] = None if one is None or least is None else min(least, one)
-    held = share is not None and share >= KEPT_SHARE
     shares = [Kept(of, one) for of, one in kept.items()]
-    return measurement.Trial(trial.number, held, cell, drive, share, trial.confirms, shares)
+    return measurement.Trial(trial.number, _is_held(alone, trial), cell, drive, share, shares)
 
 
 def _worst(alone: Figures, trial: Trial) -> tuple[float | None, str, str]:
@@ -179,8 +140,10 @@ def _worst(alone: Figures, trial: Trial) -> tuple[float | None, str, str]:
 
 
 def _shares(alone: Figures, part: Figures) -> list[tuple[float | None, str, str]]:
-    """[(share, cell, drive)] of a group; None where figures are lacking."""
+    """[(share, cell, drive)] of those of a group that were measured alone; None where figures are lacking."""
     names = dict.fromkeys(drive for of_drives in part.values() for drive in of_drives)
+    measured = {drive for of_drives in alone.values() for drive in of_drives}
+    names = {drive: None for drive in names if drive in measured}
     found: list[tuple[float | None, str, str]] = []
     for cell, of_drives in alone.items():
         for drive in names:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
-from .base import Annotated, Json, Limits, OrMissing
+from .base import Annotated, Json, Limits, OrMissing, Positive
 from .guard import Look, Refusal
 from .identity import Identity
 from .ledger import OwnData
@@ -16,6 +16,19 @@ from .purge import OfferedPurge
 
 _Label = t.Optional[Annotated[str, Limits(max_length=4096, is_name=True)]]
 _Refusals = Annotated[t.List[Refusal], Limits(max_items=1000)]
+
+
+@dataclass(frozen=True)
+class SharedPart:
+    """What a drive shares with others that have a part of this name (machine/shared_parts.py). Without
+    limits: unknown what it carries.
+    """
+
+    name: Annotated[str, Limits(max_length=200)]
+    # One way, for all of them.
+    carries_mb_s: OrMissing[Annotated[float, Limits(exclusive_minimum=0)]] = None
+    # How many drives do not get into each other's way there, whatever they do.
+    most_drives: OrMissing[Positive] = None
 
 
 @dataclass(frozen=True)
@@ -50,3 +63,5 @@ class FoundDrive:
     link_mb_s: OrMissing[Annotated[float, Limits(exclusive_minimum=0)]] = None
     # Of a drive in service (ssd_service_drives): whether its own self-tests can be started and read.
     has_self_tests: OrMissing[bool] = None
+    # What it shares with other drives, likewise; missing: unknown.
+    shared: OrMissing[Annotated[t.List[SharedPart], Limits(max_items=100)]] = None

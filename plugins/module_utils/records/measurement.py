@@ -31,8 +31,8 @@ class Kept:
 
 @dataclass(frozen=True)
 class Trial:
-    """A number of drives that was tried. held: whether each kept enough; cell, drive, share: what kept least;
-    confirms: it was tried beside all neighbours; kept: the least of each drive.
+    """A number of drives that was tried. held: whether each kept enough; cell, drive, share: what kept least; kept: the
+    least of each drive that was measured alone too.
     """
 
     number: Annotated[int, Limits(minimum=2, maximum=1000)]
@@ -40,7 +40,6 @@ class Trial:
     cell: CellId
     drive: Label
     share: t.Optional[Share]
-    confirms: bool = False
     kept: OrMissing[Annotated[t.List[Kept], Limits(max_items=1000)]] = None
 
 
@@ -63,7 +62,7 @@ class Calibration:
     kept_share: Annotated[float, Limits(minimum=0, maximum=1)]
     why: Annotated[str, Limits(max_length=500)]
     # Each number that was tried, in order: what kept least, and of each drive its least; share: null where it has
-    # too few figures. confirms: beside all neighbours.
+    # too few figures. None where what they share decided, or ssd_parallel_drives is a number.
     trials: Annotated[t.List[Trial], Limits(max_items=100)]
     # Of the host, in the order in which they run.
     drives: Annotated[t.List[Label], Limits(max_items=1000)]

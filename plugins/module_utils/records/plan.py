@@ -263,12 +263,16 @@ class PlannedRun:
 
 @dataclass(frozen=True)
 class ReadTogether:
-    """ssd_parallel_drives: auto. The reads by which the host finds how many drives it measures at the same time
-    (job/parallelism.py).
+    """ssd_parallel_drives: auto, where what the drives share does not decide. The reads by which the host finds how
+    many drives it measures at the same time (job/parallelism.py). alone: drives that are read alone too; numbers: that
+    are tried, until one does; otherwise: what is used if none does.
     """
 
     repeats: Positive
     cells: t.List[PlannedCell]
+    alone: t.List[Label]
+    numbers: t.List[Positive]
+    otherwise: Positive
 
 
 @dataclass(frozen=True)
@@ -386,6 +390,8 @@ class Plan:
     tune: Tune
     drives: t.List[PlannedDrive]
     together: t.Optional[ReadTogether] = None
+    # ssd_parallel_drives: auto. Why so many, by what the drives share; "": a number was given.
+    parallel_why: str = ""
     # ssd_time_budget, for each drive: no disturbed round is measured again once it is over.
     time_budget_s: t.Optional[NotZero] = None
     # Of a drive that has not shown its own rate yet: for bounds of time.

@@ -153,8 +153,7 @@ def reads_s(variables: t.Mapping[str, t.Any], drives: Drives) -> float:
     time of each of its drives.
     """
     settings, seen = {name: variables[name] for name in ("ssd_parallel_drives", "workload_ioengine")}, _seen(drives)
-    _most, together = parallel_drives.spec(settings, len(seen), any_test=True)
-    return parallel_drives.span_s(together, len(seen))[1]
+    return parallel_drives.span_s(parallel_drives.spec(settings, seen, any_test=True).together, len(seen))[1]
 
 
 def _purge_share(purge: PlannedPurge, drive: t.Mapping[str, t.Any]) -> float | None:

@@ -58,7 +58,7 @@ def render(
     """Return the plan of one host (docs/internals.md).
 
     tests: of load_plan or step_plan. run: {id, name}. drives: as drive_facts returns them (selector, identity), with
-      link_mb_s where it is known.
+      link_mb_s and shared where they are known.
     variables: the host's, of which workload_ioengine, purge_method, ssd_assumed_write_mib_s, ssd_parallel_drives and
       ssd_sample_interval_s count here.
     left_out: drives that take no part; an array of all of them can't be made, which the host says. service: the drives
@@ -72,17 +72,18 @@ def render(
     problems += wrong
     if problems:
         raise PlanError(problems)
-    number, together = parallel_drives.spec(settings, len(drives), any_test=bool(tests))
+    at_once = parallel_drives.spec(settings, drives, any_test=bool(tests))
     if service:
-        number, together = max(1, len(drives)), None
+        at_once = parallel_drives.AtOnce(max(1, len(drives)))
     return Plan(
         schema_version=1,
         engine_version=engine_version,
         run=PlannedRun(str(run["id"]), str(run["name"])),
         host=str(host),
         boot_id=boot_id,
-        parallel_drives=number,
-        together=together,
+        parallel_drives=at_once.number,
+        together=at_once.together,
+        parallel_why=at_once.why,
         sample_interval_s=float(settings.get("ssd_sample_interval_s") or 0),
         look=_look(settings),
         validity=_validity(settings, in_service.limits(tests) if service else {}),

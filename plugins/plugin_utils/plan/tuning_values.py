@@ -182,8 +182,9 @@ def _place_problems(entry: Entry, snapshot: Snapshot) -> list[tuple[str, str]]:
 
 
 def _overlaps(asked: t.Mapping[str, t.Any], entries: t.Sequence[Entry]) -> list[tuple[str, str]]:
-    """CPUs given by hand to two drives that may run at the same time."""
-    if drives_at_once(asked.get("ssd_parallel_drives"), len(entries)) < 2:
+    """CPUs given by hand to two drives that may run at the same time; with auto they do not (shared_limits.py)."""
+    number = asked.get("ssd_parallel_drives")
+    if number == values.AUTO or drives_at_once(number, len(entries)) < 2:
         return []
     found: list[tuple[str, str]] = []
     seen: dict[int, str] = {}

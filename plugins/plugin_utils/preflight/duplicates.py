@@ -164,10 +164,11 @@ def _alike(one: _Names, other: _Names) -> bool:
 
 def side_by_side(view: HostAnswer, run: Run | None) -> list[Finding]:
     """Drives with one serial number that would be tested at the same time: namespaces of one drive, which share what
-    they are made of; and the lock is by that number.
+    they are made of; and the lock is by that number. With auto they are measured one after the other.
     """
     asked = view.asked or {}
-    one_by_one = values.drives_at_once(asked.get("ssd_parallel_drives"), len(view.drives or ())) < 2
+    number = asked.get("ssd_parallel_drives")
+    one_by_one = number == values.AUTO or values.drives_at_once(number, len(view.drives or ())) < 2
     if one_by_one or asked.get("ssd_step") == "tune" or (run and run.attach.get(view.name) in SETTLED_STATES):
         return []
     seen: dict[str, list[str]] = {}

@@ -12,7 +12,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ...module_utils.checks import host_checks
 from ..common import argument_specs
 from ..common.argument_specs import Variables
-from ..common.values import drives_at_once
+from ..common.values import AUTO, drives_at_once
 
 # Options of a module, by name.
 Values = dict[str, t.Any]
@@ -63,12 +63,17 @@ def parts(asked: Variables, unset: str) -> dict[str, Values]:
             # An empty answer of a survey is an empty mapping.
             **{name: asked[f"preflight_{name}"] or {} for name in MAPPINGS},
             **{name: asked[f"preflight_{name}"] for name in host_checks.LIMITS},
-            "parallel_drives": drives_at_once(asked["ssd_parallel_drives"], len(drives)),
+            "parallel_drives": _drives_checked(asked["ssd_parallel_drives"], len(drives)),
             "write_cache_chosen": cache not in (unset, "leave")
             and (cache_enabled == unset or boolean(cache_enabled, strict=False)),
             "traffic_s": max(_number(asked[f"preflight_{name}_s"], float, 0.0) for name in ("traffic", "warm_up")),
         },
     }
+
+
+def _drives_checked(number: t.Any, drives: int) -> int:
+    """Return how many drives at a time the links are checked for: with auto no more run than these carry."""
+    return 1 if number == AUTO else drives_at_once(number, drives)
 
 
 def listed(tools: t.Any) -> list[str]:

@@ -12,13 +12,14 @@ import typing as t
 from ...module_utils.checks.base import BLOCKS, LEVELS, WARNING, is_older
 from ...module_utils.checks.table import CODES
 from ...module_utils.machine import snapshot
+from ...module_utils.records import base
 from ...module_utils.records.check_finding import CheckFinding
 from ...module_utils.records.planned_cell import AnyLoad, PlannedCell
 from ...module_utils.run.states import SETTLED_STATES
 from ..common import argument_specs, values
 from ..common.argument_specs import Rule, Variables
 from ..common.schema import plain, suggestion
-from ..plan import tuning_values
+from ..plan import shared_limits, tuning_values
 from ..plan.test_record import Test
 from ..run_folder.run_record import RunWarning
 from . import examine_arguments, findings
@@ -261,9 +262,11 @@ def _too_many_in_flight(view: HostAnswer, tests: t.Sequence[Test]) -> list[Findi
     cells = [(_in_flight(cell), test.name, cell.id) for test in tests for cell in test.cells]
     most, test, cell = max(cells, default=(0, "", ""))
     count = len(view.entries)
-    # How many the host itself takes is not known before.
     told = asked.get("ssd_parallel_drives")
-    drives = 1 if told == values.AUTO else min(count, values.drives_at_once(told, count))
+    if told == values.AUTO:  # by reads there may be more, which is not known before
+        drives = shared_limits.of_drives(base.to_json(view.drives or ())).sure
+    else:
+        drives = min(count, values.drives_at_once(told, count))
     if most * drives <= left:
         return []
     text = (

@@ -194,10 +194,14 @@ def _repeats_lines(plan: Plan, drive: PlannedDrive, chosen: purge_choice.Chosen 
 
 
 def _at_once(plan: Plan) -> str:
-    if plan.together:
-        took = plan_duration_span(*parallel_drives.span_s(plan.together, len(plan.drives)))
-        return f"as many at a time as do not slow each other down; a read test of {took} finds the number first"
-    return f"{plan.parallel_drives} at a time"
+    number = plan.parallel_drives
+    if len(plan.drives) < 2 or not plan.parallel_why:
+        return f"{number} at a time"
+    if not plan.together:
+        return f"{number} at a time: {plan.parallel_why}"
+    most_s = parallel_drives.span_s(plan.together, len(plan.drives))[1]
+    reads = f"reads of at most {plan_duration(most_s)} find the number first"
+    return f"{plan.together.otherwise} to {number} at a time: {plan.parallel_why}; {reads}"
 
 
 def _whole_s(drive: PlannedDrive, took: DriveEstimate, known: duration_history.Known) -> Span:

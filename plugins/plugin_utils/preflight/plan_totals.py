@@ -12,7 +12,7 @@ import typing as t
 
 from ...module_utils.records.plan import Plan
 from ..common import units
-from ..common.units import plan_duration, plan_duration_span
+from ..common.units import plan_duration_span
 
 Span = tuple[float, float]
 
@@ -40,15 +40,13 @@ def of_host(plan: Plan, spans: t.Sequence[Span], reads_s: Span, worn: t.Sequence
     if not spans:
         return Total(0, 0.0, 0.0, "", worn)
     low, high = ([span[end] for span in spans] for end in (0, 1))
-    if plan.together:
-        least_s, most_s = reads_s[0] + max(low), reads_s[1] + sum(high)
-        how = f"{plan_duration(least_s)} if all run at a time, to {plan_duration(most_s)} one at a time"
-        return Total(len(spans), least_s, most_s, how, worn)
-    number = min(plan.parallel_drives, len(spans))
+    most = min(plan.parallel_drives, len(spans))
+    least = min(plan.together.otherwise, most) if plan.together else most
     # Nobody knows which drive comes last.
-    longest_s = sum(high) / number + max(high) * (1 - 1 / number) if number < len(spans) else max(high)
-    shortest_s = max(*low, sum(low) / number)
-    how = f"{plan_duration_span(shortest_s, longest_s)}, {number} at a time"
+    longest_s = sum(high) / least + max(high) * (1 - 1 / least) if least < len(spans) else max(high)
+    shortest_s, longest_s = reads_s[0] + max(*low, sum(low) / most), reads_s[1] + longest_s
+    numbers = f"{most}" if least == most else f"{least} to {most}"
+    how = f"{plan_duration_span(shortest_s, longest_s)}, {numbers} at a time"
     return Total(len(spans), shortest_s, longest_s, how, worn)
 
 

@@ -238,8 +238,7 @@ def parallelism_lines(told: Mapping) -> list[str]:
 
 
 def _trial_line(trial: Mapping) -> str:
-    how = " beside all neighbours" if trial.get("confirms") else ""
     if trial["share"] is None:
-        return f"with {trial['number']} together{how}, {trial['drive']} has too few figures for {trial['cell']}"
+        return f"with {trial['number']} together, {trial['drive']} has too few figures for {trial['cell']}"
     least = f"{trial['drive']} kept {100 * trial['share']:.1f} % in {trial['cell']}"
-    return f"with {trial['number']} together{how}, {least}"
+    return f"with {trial['number']} together, {least}"

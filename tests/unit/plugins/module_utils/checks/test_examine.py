@@ -8,11 +8,13 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import examine, host_checks
-from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import facts, links
+from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import facts, links, shared_parts
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import drive_facts
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.found_drives import SharedPart
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import engines, run_info
 from ansible_collections.ssdlab.fleet.plugins.modules.examine import validated
 
+PART = SharedPart("the 8 cores", most_drives=8)
 ALL = {part: {} for part in examine.PARTS}
 ENGINE = "engine-0.1.0-0f5a3d1c9f11.pyz"
 DRIVES = [
@@ -42,6 +44,8 @@ def parts(monkeypatch):
         return answer
 
     monkeypatch.setattr(engines, "names", lambda _state_dir: [ENGINE])
+    monkeypatch.setattr(examine, "hypervisor", lambda _host: None)
+    monkeypatch.setattr(shared_parts, "of_drive", lambda _host, name, *_more: {"nvme0n1": [PART]}[name])
     monkeypatch.setattr(
         links, "carries_mb_s", lambda _host, name, transport: {("nvme0n1", "nvme"): 7876.8}[name, transport]
     )
@@ -59,7 +63,9 @@ def test_every_part_is_asked_with_its_defaults_and_only_the_wanted_keys_come_bac
     seen = {"runs": [], "engines": [ENGINE], "host_info": {}, "drives": DRIVES}
     seen.update({"findings": [], "snapshot": {}, "wear": []})
     assert ask(ALL) == {"failures": {}, **seen}
-    assert [drive.get("link_mb_s") for drive in ask(ALL)["drives"]] == [7876.8, None]
+    found = ask(ALL)["drives"]
+    assert [drive.get("link_mb_s") for drive in found] == [7876.8, None]
+    assert [drive.get("shared") for drive in found] == [[{"name": "the 8 cores", "most_drives": 8}], None]
     assert given["run_info"]["state_dir"] == "/var/lib/ssdlab-fleet" and given["drive_facts"]["look"] == "sample"
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 import types
 
@@ -17,9 +18,11 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.job import campaign, 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job.drive_context import Job
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, parallelism_search
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.fio_runner import CellRun
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.parallelism_search import numbers
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.guard import Refusal
 from ansible_collections.ssdlab.fleet.tests.fixtures import journal_events, planned
 
+ASKED = {"repeats": 3, "otherwise": 1}
 CELL = {"id": "rand-4k-r100-tc1-qd1", "runtime_s": 3}
 DISTURBED = {"cause": "other_io", "level": "disturbs", "message": "another process read"}
 
@@ -36,7 +39,8 @@ class Host:
         names = [f"S{place}" for place in range(drives)]
         self.plan = planned.plan_of(
             parallel_drives=drives,
-            together={"repeats": 3, "cells": cells} if cells else None,
+            together={**ASKED, "cells": cells, "alone": names, "numbers": numbers(drives, 1)} if cells else None,
+            parallel_why="what S0 shares is unknown" if drives > 1 else "",
             drives=[{"drive": name} for name in names],
         )
         job = {name: None for name in Job._fields}
@@ -94,9 +98,8 @@ class Host:
 STARTED = {"event": "drive_started", "drive": "S0"}
 CASES = [
     ("no limit", {"drives": 4}, 4, "all drives together"),
-    ("two at a time", {"drives": 4, "most": 2000}, 2, "with 3 together"),
-    ("no more than one", {"drives": 3, "most": 1000}, 1, "with 2 together"),
-    ("one drive", {"drives": 1}, 1, "it is the only drive"),
+    ("two at a time", {"drives": 4, "most": 2000}, 2, "with 4 together"),
+    ("no more than one", {"drives": 4, "most": 1000}, 1, "with 2 together"),
     (
         "one refused",
         {"drives": 3, "wrong": {"S1": Refused([Refusal("mounted", "on /")])}},
@@ -126,25 +129,14 @@ def test_the_number_is_what_reads_tell_and_one_where_they_cannot(monkeypatch, of
     assert host.held == hanging == ({"S0"} if "it hangs" in why else set())
 
 
-@pytest.mark.parametrize("well", [0, 2, 3, 5, 6, 8])
+@pytest.mark.parametrize("well", [0, 2, 3, 5])
 @pytest.mark.parametrize(
     "error",
     [fio.FioError("it went away"), Hangs("no answer"), Refused([Refusal("wrong_drive", "another")])],
 )
 def test_a_drive_that_fails_midway_costs_the_number_and_not_the_run(monkeypatch, well, error):
-    """In its first cell alone, between two of them, among others, while the number is confirmed: the others' tests
-    go on one at a time, and the drive's own campaign tells what is wrong with it.
-    """
-    host = Host(3, wrong={"S1": error})
-    host.well = well
-    monkeypatch.setattr(parallelism, "DriveContext", host.station)
-    assert parallelism.drives_at_once(host.job, host.plan) == 1 == host.status["parallel_drives"]
-    (record,) = [fields for event, fields in host.log if event == "calibration"]
-    assert record["why"].startswith("not calibrated: S1: ") and record["trials"] == []
-    assert host.held == ({"S1"} if isinstance(error, Hangs) else set()) == set(host.job.hung)
-
-
-def test_a_job_that_died_in_the_middle_begins_anew_also_after_a_reboot(monkeypatch):
+    """In its first cell alone, between two of them, among others: the others' tests go on one at a time, and the
+    drive's own campaign tells what is wrong with it.
     """It left no record: what an earlier boot measured alone is compared with nothing of this one."""
     host = Host(2, history=[{"event": "job_started", "boot_id": "one"}, {"event": "guard", "drive": "S0"}])
     monkeypatch.setattr(parallelism, "DriveContext", host.station)
@@ -152,8 +144,8 @@ def test_a_job_that_died_in_the_middle_begins_anew_also_after_a_reboot(monkeypat
     (record,) = [fields for event, fields in host.log if event == "calibration"]
     assert {one["drive"] for one in record["alone"]} == {"S0", "S1"} and host.cells_of == {
         **host.cells_of,
-        "S0": 9,
-        "S1": 9,
+        "S0": 6,
+        "S1": 6,
     }
 
 
@@ -162,7 +154,7 @@ def test_what_is_left_is_the_longest_way_at_first_and_less_after_each_group(monk
     monkeypatch.setattr(parallelism, "DriveContext", host.station)
     parallelism.drives_at_once(host.job, host.plan)
     group_s = parallelism_search.group_s(host.plan.together)
-    assert host.left_s[0] == pytest.approx(parallelism_search.most_groups(4) * group_s)
+    assert host.left_s[0] == pytest.approx(parallelism_search.most_groups(host.plan.together, 4) * group_s)
     assert [round(one - other, 3) for one, other in zip(host.left_s, host.left_s[1:-1])] == [pytest.approx(group_s)] * (
         len(host.left_s) - 2
     )
@@ -170,7 +162,23 @@ def test_what_is_left_is_the_longest_way_at_first_and_less_after_each_group(monk
 
 def test_the_plans_own_number_is_not_questioned():
     host = Host(2, cells=())
-    assert parallelism.drives_at_once(host.job, host.plan) == 2 and not host.log
+    plan = dataclasses.replace(host.plan, parallel_why="")
+    assert parallelism.drives_at_once(host.job, plan) == 2 and not host.log
+
+
+def test_what_the_drives_share_decides_without_a_trial_and_is_on_record():
+    host = Host(2, cells=())
+    assert parallelism.drives_at_once(host.job, host.plan) == 2 and not host.held
+    (record,) = [fields for event, fields in host.log if event == "calibration"]
+    assert record["why"] == host.plan.parallel_why and record["trials"] == record["cells"] == []
+
+
+def test_what_links_carry_is_used_where_reads_fail(monkeypatch):
+    """Not one at a time: the reads were only to find more."""
+    host = Host(8, wrong={"S2": fio.FioError("no luck")})
+    asked = dataclasses.replace(host.plan.together, otherwise=4, numbers=[8])
+    monkeypatch.setattr(parallelism, "DriveContext", host.station)
+    assert parallelism.drives_at_once(host.job, dataclasses.replace(host.plan, together=asked)) == 4
 
 
 @pytest.mark.parametrize(("known", "number"), [(2, 2), (99, 3), (0, 1)])

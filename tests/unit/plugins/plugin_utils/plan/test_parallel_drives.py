@@ -14,53 +14,95 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import parallel_
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import plan_text
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
+EXPECTED = {"size_bytes": 1 << 30, "logical_block_size_bytes": 4096}
+
+
+def drive(number, *shared, link_mb_s=7876.8, model="A", **entry):
+    """A drive as the module examine returns it. shared: [(name, carries_mb_s, most_drives)]; none: unknown."""
+    parts = [{"name": name, "carries_mb_s": carries, "most_drives": most} for name, carries, most in shared]
+    return {
+        "drive": f"S{number}",
+        "selector": {"serial": f"S{number}", **entry},
+        "identity": {"serial": f"S{number}", "model": model},
+        "link_mb_s": link_mb_s,
+        **({"shared": parts} if parts else {}),
+    }
+
 
 def spec(asked, drives, any_test=True):
     settings = {"ssd_parallel_drives": asked, "workload_ioengine": "libaio"}
     return parallel_drives.spec(settings, drives, any_test)
 
 
-@pytest.mark.parametrize(
-    ("asked", "drives", "any_test", "number", "finds"),
-    [
-        (1, 3, True, 1, False),
-        ("2", 3, True, 2, False),
-        ("auto", 3, True, 3, True),
-        ("auto", 0, True, 1, True),
-        ("auto", 3, False, 3, False),
-    ],
-)
-def test_a_plan_has_a_number_or_the_reads_that_tell_it(asked, drives, any_test, number, finds):
-    most, together = spec(asked, drives, any_test)
-    assert most == number and (together is not None) is finds
+def server(count, *parts, **given):
+    return [drive(number, *parts, **given) for number in range(count)]
+
+
+CORES, PORT = ("the 32 cores", None, 32), ("the link 16 GT/s x16 of 40:01.1", 31507.2, None)
+ROOT = ("the link 16 GT/s x4 of 41:01.0", 7876.8, None)
+UNKNOWN = ("the link ? GT/s x? of 42:01.0", None, None)
+LOOPS = ("the disk or memory behind loop devices", None, 1)
+# (drives, sure, most, why); between sure and most reads decide.
+DECIDED = [
+    ("a port for each", [drive(n, (f"port {n}", 7876.8, None), CORES) for n in range(24)], 24, 24, "carry all 24"),
+    ("a switch with lanes for four", server(24, PORT, CORES), 4, 24, "carries 31507 MB/s, the 24 drives behind it"),
+    ("SATA behind it", server(24, PORT, CORES, link_mb_s=600), 24, 24, "carry all 24"),
+    ("drives of two rates", [*server(4, PORT), drive(9, PORT, link_mb_s=15754)], 3, 5, "up to 47261"),
+    ("fewer cores than drives", server(24, ("the 16 cores", None, 16)), 16, 16, "24 drives share the 16 cores"),
+    ("a switch and few cores", server(24, PORT, ("the 6 cores", None, 6)), 4, 6, "carries 31507"),
+    ("a link that is unknown", server(3, UNKNOWN), 1, 3, "what it or they can move is unknown"),
+    ("a drive of which nothing is known", [*server(2, CORES), drive(2)], 1, 3, "what S2 shares"),
+    ("loop devices", server(3, LOOPS), 1, 1, "3 drives share the disk or memory behind loop devices"),
+    ("a loop device beside a drive", [drive(1, LOOPS), drive(2, ROOT)], 2, 2, "carry all 2"),
+    ("CPUs by hand, twice", [drive(n, ROOT, cpus="0-3") for n in range(2)], 1, 1, "CPU 0 is given to S0 and S1"),
+    ("one", server(1, CORES), 1, 1, "it is the only drive"),
+]
+
+
+@pytest.mark.parametrize(("drives", "sure", "most", "why"), [case[1:] for case in DECIDED], ids=[c[0] for c in DECIDED])
+def test_what_drives_share_decides_or_leaves_it_to_reads(drives, sure, most, why):
+    number, together, told = spec("auto", drives)
+    assert number == most and why in told and (together is not None) is (sure < most)
+    assert not together or (together.otherwise, together.numbers[0]) == (sure, most)
+
+
+def test_namespaces_of_one_drive_run_one_after_the_other():
+    two = [drive(number, CORES) for number in range(2)]
+    two[1]["identity"]["serial"] = "S0"
+    assert spec("auto", two)[::2] == (1, "S0 and S1 are one drive, S0")
+
+
+@pytest.mark.parametrize(("asked", "number"), [(1, 1), ("2", 2), (24, 24)])
+def test_a_number_that_is_given_is_not_questioned(asked, number):
+    assert spec(asked, server(3, UNKNOWN)) == (number, None, "")
+
+
+def test_no_reads_without_a_test():
+    assert spec("auto", server(3, UNKNOWN), any_test=False).together is None
 
 
 def test_the_cells_only_read():
-    _most, asked = spec("auto", 2)
+    asked = spec("auto", server(2, UNKNOWN)).together
     assert asked.repeats >= parallelism_search.FEWEST_REPEATS
     for cell in asked.cells:
         assert io_pattern.sides(cell) == {"read"} and ("rw=randread\n" in cell.job or "rw=read\n" in cell.job)
 
 
-def spans_of(drives):
-    return parallel_drives.span_s(spec("auto", drives)[1], drives)
-
-
-def test_the_time_is_that_of_each_drive_alone_and_of_the_most_that_is_ever_tried():
-    once_s = parallelism_search.group_s(spec("auto", 2)[1])
-    assert spans_of(1) == (0, 0) == parallel_drives.span_s(spec(4, 8)[1], 8)
-    assert spans_of(24) == (24 * once_s, parallelism_search.most_groups(24) * once_s)
-
-
-def test_24_drives_take_less_than_an_hour_whatever_is_found():
-    low_s, high_s = spans_of(24)
-    assert 600 < low_s < high_s < 3600
+@pytest.mark.parametrize("count", [2, 3, 4, 8, 12, 24, 48, 96])
+@pytest.mark.parametrize("part", [UNKNOWN, PORT])
+def test_reads_take_three_minutes_at_most(count, part):
+    drives = [drive(number, part, model="AB"[number % 2]) for number in range(count)]
+    _number, together, _why = spec("auto", drives)
+    low_s, high_s = parallel_drives.span_s(together, count)
+    assert 0 <= low_s <= high_s <= 180
+    # As many alone as the time allows, of both models.
+    alone = {int(name[1:]) % 2 for name in together.alone} if together else set()
+    assert len(alone) == (min(2, len(together.alone)) if together else 0)
 
 
 def test_plan_mode_tells_how_long_it_takes():
-    most, together = spec("auto", 2)
-    plan = dataclasses.replace(planned.plan_of(), parallel_drives=most, together=together)
-    (line,) = plan_text.describe(plan, {})
-    assert line.startswith("h1: 0 drives, as many at a time as do not slow each other down") and "0 s" in line
-    low_s, high_s = spans_of(2)
-    assert 45 < low_s < 60 and high_s == pytest.approx(2 * low_s)
+    most, together, why = spec("auto", server(2, UNKNOWN))
+    plan = dataclasses.replace(planned.plan_of(), parallel_drives=most, together=together, parallel_why=why)
+    plan = dataclasses.replace(plan, drives=[planned.drive(tests=[], expected=EXPECTED)] * 2)
+    line = plan_text.describe(plan, {})[0]
+    assert line.startswith("h1: 2 drives, 1 to 2 at a time: 2 drives share") and "reads of at most 43 s find" in line

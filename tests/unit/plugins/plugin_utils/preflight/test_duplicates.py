@@ -95,7 +95,7 @@ def test_two_selectors_of_one_host_are_the_guards_matter():
         (2, (None, None), (), "qualify", "", 0),
         (2, ("A", "A"), ("duplicate",), "qualify", "", 0),
         (2, ("A", "A"), (), "tune", "", 0),
-        ("auto", ("A", "A"), (), "qualify", "", 1),
+        ("auto", ("A", "A"), (), "qualify", "", 0),
         ("auto", ("A", "B"), (), "qualify", "", 0),
         (2, ("A", "A"), (), "qualify", "running", 0),
         (2, ("A", "A"), (), "qualify", "stopped", 1),

@@ -80,9 +80,9 @@ def test_a_value_that_is_no_number_is_left_to_the_other_checks():
     assert (given["parallel_drives"], given["traffic_s"]) == (1, 0)
 
 
-def test_where_the_host_is_to_find_the_number_all_drives_may_run_at_once():
+def test_with_auto_links_are_checked_for_one_drive_as_no_more_run_than_they_carry():
     variables = asked(ssd_parallel_drives="auto", ssd_drives=[{"serial": "A"}, {"serial": "B"}])
-    assert examine_arguments.parts(variables, UNSET)["host_checks"]["parallel_drives"] == 2
+    assert examine_arguments.parts(variables, UNSET)["host_checks"]["parallel_drives"] == 1
 
 
 @pytest.mark.parametrize(

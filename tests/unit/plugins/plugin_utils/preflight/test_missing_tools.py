@@ -155,7 +155,7 @@ def test_a_place_that_the_host_lacks_is_told_of_the_drive():
 
 
 @pytest.mark.parametrize(("left", "is_told"), [(65_536, False), (4095, True)])
-def test_how_many_drives_a_host_takes_by_itself_is_not_guessed(left, is_told):
+def test_what_drives_share_tells_how_many_a_host_takes_and_reads_do_not(left, is_told):
     plan = [{"name": "deep", "precondition": {"passes": 1}, "rounds": {"max": 1}, "cells": [{**LOAD, **DEEP}]}]
     named = [{"serial": f"S{number}"} for number in range(24)]
     variables = {"ssd_fio_min_version": "3.28", "ssd_plan": plan, "ssd_drives": named, "ssd_parallel_drives": "auto"}

@@ -40,16 +40,17 @@ def times(plan, rate=500, **more):
 
 def test_the_time_of_each_drive_includes_the_reads_that_tell_how_many_run_at_a_time():
     test = {"name": "x", "cells": [CELL], "rounds": {"max": 10}, "purge": False, "precondition": False}
-    asked = ReadTogether(3, [planned.cell(runtime_s=3, ramp_s=1)] * 2)
-    plan = dataclasses.replace(make([test]), together=asked)
-    several = dataclasses.replace(plan, drives=plan.drives * 24)
+    asked = ReadTogether(3, [planned.cell(runtime_s=1, ramp_s=1)] * 2, ["S1", "S13"], [24, 12, 6, 3], 2)
+    plan = dataclasses.replace(make([test]), together=asked, parallel_why="the port is narrow")
+    several = dataclasses.replace(plan, drives=plan.drives * 24, parallel_drives=24)
     lines = plan_text.describe(several, {})
-    # 10 minutes of rounds, and 11 to 54 of reads.
-    assert "a read test of 11 min to 54 min finds the number first" in lines[0]
+    # 10 minutes of rounds, and half a minute to two minutes of reads.
+    reads = "reads of at most 2 min find the number first"
+    assert lines[0] == f"h1: 24 drives, 2 to 24 at a time: the port is narrow; {reads}"
     whole = [line for line in lines if line.startswith("    in all ")]
-    assert len(whole) == 1 and "in all 21 min to 1 h 4 min, if it writes" in whole[0], whole[0]
+    assert len(whole) == 1 and "in all 11 min to 12 min, if it writes" in whole[0], whole[0]
     assert whole[0].endswith(", these reads included")
-    assert lines[-1] == "  all 24 drives: 21 min if all run at a time, to 4 h 55 min one at a time"
+    assert lines[-1] == "  all 24 drives: 11 min to 2 h 8 min, 2 to 24 at a time"
     # One drive alone needs none, whatever was asked.
     assert plan_text.describe(plan, {})[-1].startswith("    in all 10 min, if")
 
