@@ -51,6 +51,7 @@ class CpuPlacement:
         nodes: t.Sequence[int | None] = topology.nodes or [None]
         for node in nodes:
             self._shares[node] = self._share_out(node, parallel, interrupt_cores)
+        self._make_alike()
         self._taken: dict[str, dict[int | None, int]] = {}
         self._running: dict[str, list[int]] = {}
 
@@ -89,6 +90,17 @@ class CpuPlacement:
         limits = [want.most for want in users]
         most = max(t.cast("list[int]", limits)) if users and all(limits) else None
         return [self._trim(share, most) for share in shares]
+
+    def _make_alike(self) -> None:
+        """Drives side by side get like CPUs: where one node has more drives than another, all get as many cores as
+        those there.
+        """
+        used = {node for want, node in self._nodes.items() if not self._asked(self._wants[want])}
+        shares = [share for node in self._shares if None in used or node in used for share in self._shares[node]]
+        fewest = min((len(self._topology.cores(share)) for share in shares), default=0)
+        for node, of_node in self._shares.items():
+            cores = [self._topology.cores(share)[:fewest] for share in of_node]
+            self._shares[node] = [sorted(cpu for core in own for cpu in core) for own in cores] if fewest else of_node
 
     def _trim(self, share: list[int], most: int | None) -> list[int]:
         """At most so many CPUs: a thread of each core before the second thread of any."""

@@ -137,6 +137,17 @@ def test_the_number_is_what_reads_tell_and_one_where_they_cannot(monkeypatch, of
 def test_a_drive_that_fails_midway_costs_the_number_and_not_the_run(monkeypatch, well, error):
     """In its first cell alone, between two of them, among others: the others' tests go on one at a time, and the
     drive's own campaign tells what is wrong with it.
+    """
+    host = Host(3, wrong={"S1": error})
+    host.well = well
+    monkeypatch.setattr(parallelism, "DriveContext", host.station)
+    assert parallelism.drives_at_once(host.job, host.plan) == 1 == host.status["parallel_drives"]
+    (record,) = [fields for event, fields in host.log if event == "calibration"]
+    assert record["why"].startswith("not calibrated: S1: ") and record["trials"] == []
+    assert host.held == ({"S1"} if isinstance(error, Hangs) else set()) == set(host.job.hung)
+
+
+def test_a_job_that_died_in_the_middle_begins_anew_also_after_a_reboot(monkeypatch):
     """It left no record: what an earlier boot measured alone is compared with nothing of this one."""
     host = Host(2, history=[{"event": "job_started", "boot_id": "one"}, {"event": "guard", "drive": "S0"}])
     monkeypatch.setattr(parallelism, "DriveContext", host.station)
