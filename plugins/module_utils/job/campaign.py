@@ -20,12 +20,12 @@ from ..purge.begun import has_our_password, may_be_running
 from ..purge.method import PurgeError
 from ..records import base
 from ..records.measurement import Power
-from ..records.plan import PlannedDrive
+from ..records.plan import PlannedDrive, PlannedTest
 from ..run.folder import Event
 from . import array, failure_logs, release_drive
 from .drive_context import NO_PURGE, DriveContext, Job
 from .drive_tests import DriveTests
-from .resume_state import crash_text, finished_tests, may_go_on, waiting
+from .resume_state import crash_text, finished_tests, may_go_on, prepares, waiting
 
 STOPPED = "the run was stopped"
 HOLDS_DATA = (
@@ -59,6 +59,8 @@ class Campaign:
             outcome, message = "error", self._crash(error)
         self._keep_logs(outcome, message)
         outcome, message = self._let_go(message if hangs else "") or (outcome, message)
+        if self._station.job.side_by_side:
+            self._station.job.side_by_side.leave(self.drive)
         try:
             # A step that a stop cuts short says nothing of the drive.
             fault = {"drive_fault": True} if own and not self._station.job.stop.is_set() else {}
@@ -147,6 +149,7 @@ class Campaign:
                 continue
             if test.array:
                 array.await_others(station.job, station.drive)
+            self._take_turn(test)
             shown = {"test": test.name, "test_index": index, "round": 0, "round_max": test.rounds.max}
             after = [later for later in station.plan.tests[index:] if later.name in names]
             station.show(path=station.held.path, later_s=self._tests.later_s(after), time_left_s=None, **shown)
@@ -154,6 +157,12 @@ class Campaign:
                 return "error"
         self._leave()
         return "error" if self._tests.error else "complete"
+
+    def _take_turn(self, test: PlannedTest) -> None:
+        """Wait where fewer drives are to run; a test of what another left on the drive is begun at once."""
+        turns = self._station.job.side_by_side
+        if turns and prepares(test) and not test.array:
+            turns.take_turn(self.drive, self._station.job.stop)
 
     def _goes_on(self) -> bool:
         """Return whether the next test may be done after an error: it was the host's, and the drive is still there."""

@@ -37,6 +37,7 @@ from ..run.reducer import EVENTS, USUAL, AttemptReducer, results_of_attempts
 from ..tuning.tuned_host import TunedHost
 from . import release_drive
 from .kernel_watch import DriveLog, HostLog
+from .side_by_side import SideBySide
 from .test_conditions import Conditions
 
 # Events that are written beside what comes next. Of all others a dead job's successor may need to know.
@@ -91,6 +92,8 @@ class Job(t.NamedTuple):
     kernel_log: HostLog | None = None
     # Its drives are in service (ssd_mode: read_only): they are only read.
     in_service: bool = False
+    # None: as many drives to the end as at first.
+    side_by_side: SideBySide | None = None
 
 
 class DriveContext:

@@ -228,6 +228,9 @@ class DriveTests:
         found += made.causes_since_last() if made else []
         found += self._self_tests.causes_since_last()
         station = self._station
+        if station.job.side_by_side and any(item.cause == "throttled" and item.level == DISTURBS for item in found):
+            fewer = station.job.side_by_side.throttled(station.drive)
+            station.told += [Condition("throttled", TOLD, fewer)] if fewer else []
         drift = [
             item for name in station.members or [station.name] for item in station.job.tuned.drifted_since_last(name)
         ]

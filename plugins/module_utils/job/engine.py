@@ -40,7 +40,7 @@ from . import array_leftover, resume_state
 from .campaign import Campaign
 from .drive_context import Job
 from .kernel_watch import HostLog
-from .parallelism import drives_at_once
+from .parallelism import drives_at_once, turns
 from .restore import leftover, next_order, refuse_unrestored, restore_leftovers, restore_run
 
 # How long a job waits for a play that has the host's lock for a moment.
@@ -210,6 +210,7 @@ class HostJob:
             (number,) = self._in_threads(1, [lambda: drives_at_once(job, self._plan)])
         except Interrupted:
             number = 1  # for the campaigns to tell that they are stopped
+        job = job._replace(side_by_side=turns(job, self._plan, number))
         # An array waits for the campaigns of all its drives: they have to begin before.
         in_order = sorted(self._plan.drives, key=lambda drive: any(test.array for test in drive.tests))
         campaigns = [Campaign(job, drive) for drive in in_order]

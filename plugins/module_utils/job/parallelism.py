@@ -23,6 +23,7 @@ from ..records.measurement import Calibration
 from ..records.plan import Plan, PlannedDrive, ReadTogether
 from ..records.planned_cell import PlannedCell
 from .drive_context import Attempt, DriveContext, Job
+from .side_by_side import SideBySide
 
 # A short look is enough before reads; the campaign looks again, as it was asked to, before it writes.
 LOOK_S = 1.0
@@ -54,8 +55,26 @@ def drives_at_once(job: Job, plan: Plan) -> int:
 
 
 def _by_plan(plan: Plan) -> Calibration:
+    return _without_trial(plan, plan.parallel_drives, plan.parallel_why)
+
+
+def _without_trial(plan: Plan, number: int, why: str) -> Calibration:
     drives = [drive.drive for drive in plan.drives]
-    return Calibration(plan.parallel_drives, parallelism_search.KEPT_SHARE, plan.parallel_why, [], drives, [], 0)
+    return Calibration(number, parallelism_search.KEPT_SHARE, why[:MOST_WHY], [], drives, [], 0)
+
+
+def turns(job: Job, plan: Plan, number: int) -> SideBySide | None:
+    """Return what lets fewer drives run once several throttle together; None where a number was given, or arrays wait
+    for all their drives.
+    """
+    if not plan.parallel_why or any(test.array for drive in plan.drives for test in drive.tests):
+        return None
+
+    def note(fewer: int, why: str) -> None:
+        job.journal.add("calibration", **base.to_json(_without_trial(plan, fewer, why)))
+        job.status.set(parallel_drives=fewer, calibration={"left_s": 0, "why": why})
+
+    return SideBySide(number, note)
 
 
 class Calibrating:

@@ -151,6 +151,7 @@ class RunReducer:
         self._lines = KernelLines()
         self.snapshot: Event | None = None
         self.calibration: measurement.Calibration | None = None
+        self._most_drives = 0
 
     def take(self, event: Event) -> None:
         """Add an event, in the journal's order."""
@@ -163,6 +164,7 @@ class RunReducer:
             self.snapshot = event
         elif kind == "calibration":
             self.calibration = base.parse(measurement.Calibration, event)
+            self._most_drives = max(self._most_drives, self.calibration.parallel_drives)
 
     def records(self, status: Event, run_id: str, is_live: bool) -> list[RunResult]:
         """Return the records of what is finished; in a run that no job works on any more, of what was cut short too.
@@ -218,8 +220,7 @@ class RunReducer:
 
     def _parallel_drives(self) -> int | None:
         """Return how many drives were measured at the same time at most; None if that is unknown."""
-        found = self.calibration.parallel_drives if self.calibration else None
-        number = found if self._plan.together else self._plan.parallel_drives
+        number = self._most_drives if self._plan.together else self._plan.parallel_drives
         return min(number, max(1, len(self._plan.drives))) if number else None
 
 

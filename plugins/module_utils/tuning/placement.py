@@ -95,7 +95,7 @@ class CpuPlacement:
         """Drives side by side get like CPUs: where one node has more drives than another, all get as many cores as
         those there.
         """
-        used = {node for want, node in self._nodes.items() if not self._asked(self._wants[want])}
+        used = {node for drive, node in self._nodes.items() if not self._asked(self._wants[drive])}
         shares = [share for node in self._shares if None in used or node in used for share in self._shares[node]]
         fewest = min((len(self._topology.cores(share)) for share in shares), default=0)
         for node, of_node in self._shares.items():

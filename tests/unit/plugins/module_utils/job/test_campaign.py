@@ -69,6 +69,7 @@ def test_the_end_says_whether_the_drive_itself_led_to_its_error(monkeypatch, rai
     nothing = types.SimpleNamespace
     job = nothing(
         stop=stop,
+        side_by_side=None,
         hung={},
         ended={},
         host=nothing(get=lambda _path: "boot"),
@@ -173,6 +174,7 @@ def test_only_a_missed_criterion_and_an_error_leave_data(monkeypatch, ends, purg
     before = [run_results.attempt(test="iops", outcome="error")] if ends[0] == "error-before" else []
     job = nothing(
         stop=threading.Event(),
+        side_by_side=None,
         hung={},
         ended={},
         leave=about.get("leave", "blank"),

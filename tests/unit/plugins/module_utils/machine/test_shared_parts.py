@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the drives of a server share, and how many of 24 run side by side by that: servers as computed trees of sysfs."""
+"""What the drives of a server share, and how many of 24 run side by side: servers as computed trees of sysfs."""
 
 from __future__ import annotations
 

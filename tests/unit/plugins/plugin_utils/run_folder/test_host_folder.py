@@ -60,8 +60,22 @@ def test_a_host_tells_its_snapshot_in_short_the_newest(folder):
 @pytest.mark.parametrize(
     ("plan", "calibrated", "ran"),
     [
-        ({"parallel_drives": 4, "together": {"repeats": 3, "cells": []}}, False, None),
-        ({"parallel_drives": 4, "together": {"repeats": 3, "cells": []}}, True, 3),
+        (
+            {
+                "parallel_drives": 4,
+                "together": {"repeats": 3, "cells": [], "alone": ["A"], "numbers": [4], "otherwise": 1},
+            },
+            False,
+            None,
+        ),
+        (
+            {
+                "parallel_drives": 4,
+                "together": {"repeats": 3, "cells": [], "alone": ["A"], "numbers": [4], "otherwise": 1},
+            },
+            True,
+            3,
+        ),
         # A number that was given, and fewer drives than that.
         ({"parallel_drives": 2, "drives": 4}, True, 2),
         ({"parallel_drives": 4, "drives": 2}, True, 2),
