@@ -317,6 +317,7 @@ def _plan(chosen: _Chosen, taking_part: _Participants, requested: Requested) -> 
             *percentile_feasibility.warnings(criteria, starting),
             *ledger_age.warnings(views, taking_part.last_runs, chosen.own),
             *plan_text.budget_warnings(views, requested, starting),
+            *drive_feasibility.warnings(views, requested, starting),
             *findings.unread(views),
             *run_selection.dropped_criteria_warnings(
                 views, run, chosen.before, criteria, run_json.health_criteria(views)

@@ -23,7 +23,7 @@ from ..plan.test_record import Test
 from ..plan.testfiles import PlanError
 from ..run_folder.run_record import Definition
 from ..verdict.comparability import COMPARED
-from . import begun_run, criteria_checks, remeasurement_checks, run_json, wear
+from . import begun_run, criteria_checks, drive_feasibility, remeasurement_checks, run_json, wear
 from .begun_run import BegunRun
 from .findings import Finding, HostAnswer, Run
 from .host_tests import Requested, TestsOfHosts
@@ -178,6 +178,8 @@ def of_hosts(
                 left_out=sorted(view.left_out),
                 engine_version=collection_version(),
             )
+            left_out = drive_feasibility.self_tests_left_out(view, asked.tests)
+            plan = drive_feasibility.without_self_tests(plan, left_out)
             plans[view.name] = _with_budgets(plan, view, asked.variables)
         except PlanError as error:
             found += [_plan_finding(problem, view.name) for problem in error.problems]

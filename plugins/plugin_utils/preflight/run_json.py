@@ -22,7 +22,7 @@ from ..plan import cells, criteria_files, in_service
 from ..plan import health_criteria as health
 from ..plan.testfiles import PlanError
 from ..run_folder.run_record import Definition, RequestedDrive, RunRecord, RunWarning
-from . import findings, refused_drives, remeasurement_checks, wear
+from . import drive_feasibility, findings, refused_drives, remeasurement_checks, wear
 from .findings import HostAnswer, Run
 from .host_tests import HostTests, Requested, TestsOfHosts
 
@@ -69,6 +69,7 @@ def record(
                 for name, about in tests[view.name].items()
                 if (not about.get("array") or drive == last)
                 and not in_service.has_none(about.get("self_test"), found.get(drive, {}))
+                and name not in without.get(drive, ())
             ],
             engine=engine,
             validity_limits=limits,
@@ -76,7 +77,7 @@ def record(
             preferred_write_bytes=sizes.get(drive),
             wear_budget_bytes=budgets.get(drive),
             model=models.get(drive),
-            left_out_tests=list(left_out) or None,
+            left_out_tests=[*left_out, *without.get(drive, ())] or None,
             left_out_cells=left_out or None,
             left_out=why,
             sick=sick.get(drive),
@@ -92,6 +93,7 @@ def record(
         for models in [_models(view)]
         for sick in [{**refused_drives.sick(view), **view.sick}]
         for left_out in [_left_out_cells(requested[view.name])]
+        for without in [drive_feasibility.self_tests_left_out(view, requested[view.name].tests)]
         for labels in [[entry.label for entry in view.entries or ()]]
         for found in [{str(one.drive): {"has_self_tests": one.has_self_tests} for one in view.drives or ()}]
         for last in labels[-1:] or [""]

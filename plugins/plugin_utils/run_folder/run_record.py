@@ -45,7 +45,8 @@ class RequestedDrive:
     wear_budget_bytes: OrMissing[Count] = None
     # As preflight saw it; without it, nobody knew.
     model: OrMissing[Text] = None
-    # Tests that ssd_time_budget left out: a criterion on one is not met by that.
+    # Tests that ssd_time_budget left out, and self-tests of a drive that has none: a criterion on one is not met by
+    # that.
     left_out_tests: OrMissing[list[str]] = None
     # The cells of those tests, by test.
     left_out_cells: OrMissing[dict[str, list[str]]] = None

@@ -108,3 +108,26 @@ def test_one_odd_drive_does_not_stop_the_others(fleet):
     assert [drive.drive for made in decided.plans.values() for drive in made.drives] == ["S1", "S3"]
     (line,) = decided.leaves
     assert line.startswith("h1: drive S2: test integrity: integrity.reset: only NVMe controllers are reset")
+
+
+def test_a_drive_without_self_tests_goes_without_that_test_alone(fleet):
+    asked = {"ssd_plan": ["self-test-short", "wsat"], "ssd_criteria": []}
+    h1 = host_answers.with_identity(fleet(drives=["S1", "S2"], **asked), transport="nvme")
+    h1 = host_answers.with_drive(h1, 1, purge_capabilities=nvme(has_self_tests=False))
+    decided = decide(h1)
+    assert decided.findings == [] and decided.leaves == [] and decided.record
+    planned_, recorded = decided.plans["h1"].drives, decided.record.asked
+    for drives in (planned_, recorded):
+        tests = [[getattr(test, "name", test) for test in drive.tests] for drive in drives]
+        assert tests[0] == ["self-test-short", *tests[1]] and tests[1], tests
+    assert recorded[1].left_out_tests == ["self-test-short"] and recorded[0].left_out_tests is None
+    (line,) = [line for line in decided.warnings if "self_test" in line]
+    assert line.startswith("h1: drive S2: self_test: left out: self-test-short: the drive has no self-tests. To fix")
+
+
+def test_a_drive_that_would_have_no_test_left_is_refused(fleet):
+    asked = {"ssd_plan": ["self-test-short"], "ssd_criteria": []}
+    h1 = host_answers.with_identity(fleet(drives=["S1", "S2"], **asked), transport="nvme")
+    decided = decide(host_answers.with_drive(h1, 1, purge_capabilities=nvme(has_self_tests=False)))
+    assert decided.left_out == {"h1": ["S2"]}, decided
+    assert "take self-test-short out of the plan" in decided.leaves[0]
