@@ -248,9 +248,12 @@ class PlannedDrive:
     tests: t.List[PlannedTest]
     # ssd_wear_budget: no disturbed round is measured again once as much is written.
     wear_budget_bytes: t.Optional[Positive] = None
-    # What it is taken to write in sequence, for estimates of time, and at most, for bounds of wear.
+    # What it is taken to write in sequence, for estimates of time; at most, for bounds of wear: to a slice that its
+    # fast flash may hold, and to all of it; and by whose word.
     assumed_write_bytes_per_s: NotZero = OTHER_WRITE_BYTES_PER_S
     most_write_bytes_per_s: NotZero = OTHER_WRITE_BYTES_PER_S
+    lasting_write_bytes_per_s: NotZero = OTHER_WRITE_BYTES_PER_S
+    write_rate_from: str = "ssd_assumed_write_mib_s"
 
 
 @dataclass(frozen=True)

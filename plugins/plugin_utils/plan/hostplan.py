@@ -135,7 +135,7 @@ def _within(
 
     identities = [drive["identity"] for drive in seen]
     asked_mib_s = variables["ssd_assumed_write_mib_s"]
-    rates = [write_rates.of_drive(asked_mib_s, drive["identity"], drive.get("link_mb_s")).assumed for drive in seen]
+    rates = [write_rates.of_found(asked_mib_s, drive).assumed for drive in seen]
     kept, rest = time_estimates.within(timed, identities, most_s - reads_s(variables, seen), rates, share)
     return [test for test in asked if test.name in kept], rest
 

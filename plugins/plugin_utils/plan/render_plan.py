@@ -165,7 +165,7 @@ def _for_drive(
     problems = _poll_problems(any(test.cells for test in tests), identity, settings, where)
     problems += _cache_problems(tests, entry, where)
     problems += [f"{where}: test {test.name}: {line}" for test, (_done, wrong) in zip(tests, fitted) for line in wrong]
-    rates = write_rates.of_drive(settings.get("ssd_assumed_write_mib_s"), identity, drive.get("link_mb_s"))
+    rates = write_rates.of_found(settings.get("ssd_assumed_write_mib_s"), drive)
     rendered = PlannedDrive(
         drive=entry.label,
         selector=entry.given,
@@ -174,6 +174,8 @@ def _for_drive(
         tests=[done for done, _wrong in fitted],
         assumed_write_bytes_per_s=rates.assumed,
         most_write_bytes_per_s=rates.most,
+        lasting_write_bytes_per_s=rates.lasting,
+        write_rate_from=rates.source,
     )
     return rendered, problems
 

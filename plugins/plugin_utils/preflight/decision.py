@@ -25,6 +25,7 @@ from . import (
     drive_feasibility,
     duplicates,
     duration_history,
+    earlier_rates,
     examine_arguments,
     excluded_drives,
     findings,
@@ -272,6 +273,7 @@ def _leave_out_drives(request: Request, chosen: _Chosen, hosts: _Participants) -
     lost = ledger_age.lost(hosts.views, last_runs, own)
     kept = excluded_drives.of_run(chosen.before)
     views = excluded_drives.exclude(hosts.views, run, request.marks, kept, request.approved, request.without.drives)
+    views = earlier_rates.with_rates(views, own, run.id if run else "")
     return _Participants(views, hosts.gone, ledger_age.findings(lost, views), last_runs)
 
 

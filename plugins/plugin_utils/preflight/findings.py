@@ -14,6 +14,7 @@ import typing as t
 from ...module_utils.drive.entry import OPTION_KEYS, SELECTOR_KEYS, Entry
 from ...module_utils.guard import rules
 from ...module_utils.guard.facts import WRITING
+from ...module_utils.records import base
 from ...module_utils.records.answers import RunOnHost, UsedLife
 from ...module_utils.records.check_finding import CheckFinding
 from ...module_utils.records.found_drives import FoundDrive
@@ -23,6 +24,7 @@ from ...module_utils.run.folder import RUN_ID_PATTERN
 from ...module_utils.run.states import LIVE_STATES, SETTLED_STATES
 from ..common.argument_specs import Variables
 from ..common.schema import plain, suggestion
+from ..plan.write_rates import Measured
 from ..run_folder import remeasurement
 from ..run_folder.run_record import RunWarning
 from ..verdict import judged_criteria
@@ -90,6 +92,7 @@ class HostAnswer(t.NamedTuple):
     unseen: such drives may be in use all the same: (entry, what drive_facts has of it, if the host answered).
     entries: of its ssd_drives, without those that are left out; None: that is no list.
     sick: {drive: why} of the drives that are bad by their own account.
+    measured: {drive: how fast earlier runs filled it} (earlier_rates.py).
     """
 
     name: str
@@ -110,6 +113,15 @@ class HostAnswer(t.NamedTuple):
     unseen: t.Sequence[tuple[Entry, FoundDrive | None]] = ()
     entries: t.Sequence[Entry] | None = None
     sick: t.Mapping[str, str] = {}
+    measured: t.Mapping[str, Measured] = {}
+
+    def drives_to_plan(self) -> list[dict[str, t.Any]]:
+        """Return the drives as JSON has them, for plan/hostplan.py, with what earlier runs measured of them."""
+        told = {drive: measured._asdict() for drive, measured in self.measured.items()}
+        return [
+            {**base.to_json(one), **({"measured": told[str(one.drive)]} if str(one.drive) in told else {})}
+            for one in self.drives or ()
+        ]
 
     @classmethod
     def of(cls, name: str, asked: Variables | None, *answers: t.Any, **fields: t.Any) -> HostAnswer:

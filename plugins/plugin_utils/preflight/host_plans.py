@@ -13,7 +13,6 @@ import json
 import os
 import typing as t
 
-from ...module_utils.records import base
 from ...module_utils.records.plan import Plan
 from ...module_utils.run import digests
 from ..common.argument_specs import Variables
@@ -163,9 +162,9 @@ def of_hosts(
         if asked.problems:
             continue
         drives = [
-            base.to_json(found)
-            for found in view.drives or ()
-            if found.identity and found.identity.size_bytes and found.identity.logical_block_size_bytes
+            drive
+            for drive in view.drives_to_plan()
+            if (drive["identity"] or {}).get("size_bytes") and drive["identity"].get("logical_block_size_bytes")
         ]
         try:
             plan = hostplan.build(

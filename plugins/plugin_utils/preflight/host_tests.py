@@ -8,7 +8,6 @@ from __future__ import annotations
 import typing as t
 from types import MappingProxyType
 
-from ...module_utils.records import base
 from ..common import argument_specs
 from ..common.argument_specs import Variables
 from ..common.schema import plain
@@ -51,7 +50,7 @@ def of_hosts(views: t.Sequence[HostAnswer]) -> dict[str, HostTests]:
         plan = repr([variables[name] for name in hostplan.TEST_VARIABLES])
         if plan not in loaded:
             loaded[plan] = _load(variables)
-        found[view.name] = _of_host(loaded[plan], variables, base.to_json(view.drives or ()))
+        found[view.name] = _of_host(loaded[plan], variables, view.drives_to_plan())
     return found
 
 

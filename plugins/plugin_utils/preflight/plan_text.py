@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from ...module_utils.guard import scan_offsets
 from ...module_utils.measure.rounds import MOST_TIMES, cell_s
-from ...module_utils.records import base
 from ...module_utils.records.guard import Look
 from ...module_utils.records.plan import NotApplicable, Plan, PlannedDrive, PlannedIntegrity, PlannedTest
 from ...module_utils.records.purge import OfferedPurge
@@ -138,7 +137,7 @@ def describe(
         details.append(f"    in all {_in_all(drive, whole_s, took, known, reads_s)}{included}")
         where = paths.get(drive.drive, REFUSED)
         own = [f"    {scan_offsets.scan_text(looked_at, units.data_size)}"] if looked_at else []
-        own += [f"    {writes}, if it writes at most {_rate(drive.most_write_bytes_per_s)}"] if writes else []
+        own += [f"    {writes}, if it writes at most {_rate(drive.lasting_write_bytes_per_s)}"] if writes else []
         who = (identity_text(drive, KIND_SHOWN), identity_text(drive))
         blocks.append(plan_groups.Block(drive.drive, _verb(drive), where, *who, own, details))
     total = plan_totals.of_host(plan, spans, reads_s, worn)
@@ -230,7 +229,7 @@ def _in_all(
         return known_text(whole._replace(low_s=low, high_s=high))
     names = [test.test for test in took.tests if (drive.drive, test.test) in known]
     some = f"; the time of {', '.join(names)} is known from earlier runs" if names else ""
-    assumed = f"if it writes {_rate(drive.assumed_write_bytes_per_s)} (ssd_assumed_write_mib_s)"
+    assumed = f"if it writes {_rate(drive.assumed_write_bytes_per_s)} ({drive.write_rate_from})"
     return f"{plan_duration_span(low, high)}, {assumed}{some}"
 
 
@@ -471,7 +470,7 @@ def _beyond_budget(view: HostAnswer, asked: HostTests) -> list[str]:
     variables = asked.variables
     rest = {} if variables.get(hostplan.AGAIN) else asked.left_out
     shown = ", ".join(f"{name} (up to {plan_duration(longest_s)})" for name, longest_s in rest.items())
-    reads_s = hostplan.reads_s(variables, base.to_json(view.drives or ()))
+    reads_s = hostplan.reads_s(variables, view.drives_to_plan())
     reads = f", of which finding how many drives run at a time takes up to {plan_duration(reads_s)}" * bool(reads_s)
     return [f"left out by ssd_time_budget ({variables['ssd_time_budget']} per drive{reads}): {shown}"] if rest else []
 

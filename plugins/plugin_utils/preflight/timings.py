@@ -25,7 +25,7 @@ MOST_DRIVES = 50
 WHOLE = (*MEASURED, "not_steady")
 # In place of a test's name: what a drive's campaign took beside its tests.
 AROUND = ""
-_DRIVE, _TEST = b'"kind": "drive"', b'"kind": "test"'
+DRIVE, TEST = b'"kind": "drive"', b'"kind": "test"'
 
 Records = dict[tuple[str, str], Record]
 
@@ -85,12 +85,12 @@ def _of_run(run: runs.KnownRun, models: t.Collection[str], tests: t.Collection[s
         return []
     defined = comparability.definitions(about)
     drives: Records = {}
-    for record in _records(run.folder, _DRIVE):
+    for record in records(run.folder, DRIVE):
         known = model(record.get("identity") or {}) in models and bool(record["identity"].get("size_bytes"))
         if known and len(drives) < MOST_DRIVES:
             drives[record["host"], record["drive"]] = record
     newest: dict[tuple[str, str], dict[str, Record]] = {}
-    for record in _records(run.folder, _TEST, drives) if drives else ():
+    for record in records(run.folder, TEST, drives) if drives else ():
         newest.setdefault((record["host"], record["drive"]), {})[record["test"]] = record
     found = []
     for key, drive in drives.items():
@@ -100,7 +100,7 @@ def _of_run(run: runs.KnownRun, models: t.Collection[str], tests: t.Collection[s
     return found
 
 
-def _records(folder: str, part: bytes, drives: t.Collection[tuple[str, str]] | None = None) -> t.Iterator[Record]:
+def records(folder: str, part: bytes, drives: t.Collection[tuple[str, str]] | None = None) -> t.Iterator[Record]:
     """Yield the records that pass of lines with a part, of all drives or of these: to pass costs more than to
     be read.
     """

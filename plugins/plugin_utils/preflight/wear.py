@@ -20,7 +20,7 @@ from ...module_utils.records.purge import OfferedPurge
 from ..common import argument_specs, units
 from ..common import schema as schemas
 from ..common.argument_specs import Variables
-from ..plan import arrays, streams, time_estimates
+from ..plan import arrays, streams, time_estimates, write_rates
 from . import purge_choice, variable_rules
 from .findings import Finding, HostAnswer
 
@@ -39,9 +39,21 @@ def of_drive(drive: PlannedDrive, chosen: purge_choice.Chosen | None = None, tim
 
 def _of_test(test: PlannedTest, drive: PlannedDrive, offer: OfferedPurge | None, times: int) -> tuple[float, float]:
     """At least: an overwriting purge, the fill, and what has to be written before a window may begin. At most: beside
-    it every round that the limits allow, each cell that writes doing so as fast as the drive's link lets it.
+    it every round that the limits allow, each cell that writes doing so as fast as the drive's link lets it or, if that
+    is more than its fast flash may hold, as fast as a drive of its size keeps up.
     """
-    size, bytes_per_s = drive.expected["size_bytes"], drive.most_write_bytes_per_s
+    size = drive.expected["size_bytes"]
+    least, most = _at_rate(test, drive, offer, times, drive.most_write_bytes_per_s)
+    if test.active_range_bytes(size, 1) > write_rates.CACHED_SHARE * size:
+        lasting = _at_rate(test, drive, offer, times, drive.lasting_write_bytes_per_s)
+        least, most = min(least, lasting[0]), min(most, lasting[1] + write_rates.CACHED_SHARE * size)
+    return least, most
+
+
+def _at_rate(
+    test: PlannedTest, drive: PlannedDrive, offer: OfferedPurge | None, times: int, bytes_per_s: float
+) -> tuple[float, float]:
+    size = drive.expected["size_bytes"]
     # Other purges write, if at all, within the drive.
     fill = size * ((offer.method if offer else test.purge.method) == "overwrite")
     fill += time_estimates.fill_bytes(test, drive.expected)

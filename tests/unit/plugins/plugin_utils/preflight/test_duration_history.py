@@ -20,6 +20,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan impo
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
     decision,
     duration_history,
+    earlier_rates,
     host_plans,
     plan_text,
     timings,
@@ -140,7 +141,7 @@ def test_plan_mode_says_from_how_many_runs_it_knows_and_falls_back_to_the_assume
     assert lines[-1] == "    in all 5 h 30 min to 6 h 4 min, from 3 earlier runs of this model"
     assert lines[2].endswith("; 5 h 30 min to 6 h 4 min, from 3 earlier runs of this model")
     line = plan_text.describe(plan, {}, known={})[-1]
-    assert line.endswith("if it writes 1,248 MB/s (ssd_assumed_write_mib_s)")
+    assert line.endswith("if it writes 1,248 MB/s (by its link and size: ssd_assumed_write_mib_s)")
 
 
 def test_of_a_plan_that_is_known_in_part_both_are_told():
@@ -148,7 +149,8 @@ def test_of_a_plan_that_is_known_in_part_both_are_told():
     plan.drives[0].tests.append(dataclasses.replace(plan.drives[0].tests[0], name="other"))
     text = plan_text.describe(plan, {}, known=duration_history.known(plan, DEFINED, [timing(1), timing(2)]))[-1]
     assert text.endswith(
-        "if it writes 1,248 MB/s (ssd_assumed_write_mib_s); the time of iops is known from earlier runs"
+        "if it writes 1,248 MB/s (by its link and size: ssd_assumed_write_mib_s); the time of iops is known from "
+        "earlier runs"
     )
 
 
@@ -257,3 +259,58 @@ def test_plan_mode_tells_it_from_the_results_folder(tmp_path):
     assert line.endswith("from 3 earlier runs of this model") and len(hours) == 2
     true_h = (truth(round_s=1.03 * ROUND_S) + 40) / 3600
     assert hours[0] < true_h < hours[1] and hours[1] - hours[0] <= 0.2 * true_h
+
+
+# How fast earlier runs filled a drive
+
+
+def rates_of(folder, run_id="now", **identity):
+    """What earlier runs tell of the drive S1."""
+    drive = {"selector": {"serial": "S1"}, "drive": "S1", "path": "/dev/x", "identity": {**IDENTITY, **identity}}
+    drive.update(eligible=True, refusals=[], own_data=None)
+    views = [host_answers.of("h1", {}, drives=[drive])]
+    return earlier_rates.with_rates(views, runs.on_controller(str(folder)), run_id)[0].measured.get("S1")
+
+
+def filled(bytes_per_s):
+    fill = {"passes": 2, "bytes_written": 2 * SIZE, "seconds": 2 * SIZE / bytes_per_s, "data": "random"}
+    fill.update(bandwidth_bytes_per_s=bytes_per_s, remainder_bytes=0, block_size_bytes=131072)
+    return {"precondition": {**fill, "kernel_bytes_written": None}}
+
+
+@pytest.mark.parametrize(
+    ("identity", "rate", "source"),
+    [
+        ({"serial": "S9"}, 8e8, "as in run r2"),
+        ({}, 8e8, "as drives of its model and firmware in run r2"),
+        ({"firmware": "2.0"}, None, ""),
+        ({"size_bytes": SIZE // 2}, None, ""),
+        ({"serial": "S9", "transport": "loop"}, None, ""),
+    ],
+)
+def test_the_newest_run_that_filled_the_drive_or_its_kind_tells_its_rate(tmp_path, identity, rate, source):
+    write(tmp_path, "r1", started="2026-01-01T00:00:00Z", **filled(5e8))
+    write(tmp_path, "r2", started="2026-01-02T00:00:00Z", **filled(8e8))
+    write(tmp_path, "r3", started="2026-01-03T00:00:00Z", outcome="error", **filled(9e8))
+    found = rates_of(tmp_path, **identity)
+    assert (found and (found.bytes_per_s, found.source)) == (rate and (pytest.approx(rate), source))
+
+
+def test_a_run_that_goes_on_keeps_to_what_was_known_when_it_began(tmp_path):
+    for number in (1, 2, 3):
+        write(tmp_path, f"r{number}", started=f"2026-01-0{number}T00:00:00Z", **filled(number * 1e8))
+    assert rates_of(tmp_path, "r2").source.endswith("run r1") and rates_of(tmp_path).source.endswith("run r3")
+
+
+def test_plan_mode_takes_time_and_wear_by_it_and_says_so(tmp_path):
+    write(tmp_path, "r1", **filled(8e8), outcome="not_steady")
+    measured = rates_of(tmp_path)
+    drives = [{"selector": {"serial": "S1"}, "identity": IDENTITY, "measured": measured._asdict()}]
+    about = {"run": {"id": "r", "name": "n"}, "host": "h1", "boot_id": "b", "engine_version": "0"}
+    auto = {"ssd_leave": "blank", "ssd_assumed_write_mib_s": "auto"}
+    plan = render(TESTS, drives=drives, variables=auto, **about)
+    line = plan_text.describe(plan, {})[-1]
+    assert line.endswith("if it writes 800 MB/s (as drives of its model and firmware in run r1)")
+    assert plan.drives[0].lasting_write_bytes_per_s == pytest.approx(1e9)
+    given = render(TESTS, drives=drives, variables={**auto, "ssd_assumed_write_mib_s": 500}, **about)
+    assert given.drives[0].write_rate_from == "ssd_assumed_write_mib_s"

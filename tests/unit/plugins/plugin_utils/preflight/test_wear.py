@@ -202,17 +202,28 @@ def test_wrong_values_are_told(name, value, ratings):
     assert any(line.startswith("ssd_rated_tbw: ") for line in found) is (ratings != [])
 
 
-def test_a_drive_may_write_as_much_as_its_link_carries_and_takes_as_long_as_most_drives_do():
-    """PCIe 4.0 x4: 60 s at 7.9 GB/s; a fill at the 624 MB/s that drives of 480 GB write."""
+def test_a_drive_may_write_as_much_as_its_size_and_link_let_it_and_takes_as_long_as_most_drives_do():
+    """PCIe 4.0 x4: 60 s at 7.9 GB/s, of which 160 GB go to fast flash; a fill at the 624 MB/s of drives of 480 GB."""
     identity = {"serial": "S1", "transport": "nvme", "size_bytes": SIZE, "logical_block_size_bytes": 512}
     drives = [{"selector": {"serial": "S1"}, "identity": identity, "link_mb_s": 7876.8}]
     test = {"name": "x", "purge": False, "precondition": {"passes": 1}, "cells": [WRITE], "rounds": {"max": 1}}
     plan = plan_of(load_plan([test]), drives=drives, ssd_assumed_write_mib_s="auto")
     least, most = wear.of_drive(plan.drives[0])
-    assert least == SIZE and most == pytest.approx(SIZE + 60 * 7876.8e6, rel=0.01)
+    assert least == SIZE and most == pytest.approx(SIZE + 60.4 * 1920e6 + SIZE / 3, rel=0.01)
     (took,) = plan_text.estimate(plan)
     assert took.max_s == pytest.approx(SIZE / 624e6 + 60, rel=0.01)
-    assert "if it writes at most 7,877 MB/s" in "\n".join(plan_text.describe(plan, {}, wear={"S1": "writes 1 TB"}))
+    assert "if it writes at most 1,920 MB/s" in "\n".join(plan_text.describe(plan, {}, wear={"S1": "writes 1 TB"}))
+
+
+@pytest.mark.parametrize(("share_pct", "most"), [(30, 60.4 * 7876.8e6), (100, 60.4 * 1920e6 + SIZE / 3)])
+def test_a_slice_may_be_written_as_fast_as_the_link_carries(share_pct, most):
+    """A drive's fast flash may take all of it."""
+    identity = {"serial": "S1", "transport": "nvme", "size_bytes": SIZE, "logical_block_size_bytes": 512}
+    drives = [{"selector": {"serial": "S1"}, "identity": identity, "link_mb_s": 7876.8}]
+    test = {"name": "x", "purge": False, "precondition": False, "cells": [WRITE], "rounds": {"max": 1}}
+    test["active_range_pct"] = share_pct
+    plan = plan_of(load_plan([test]), drives=drives, ssd_assumed_write_mib_s="auto")
+    assert wear.of_drive(plan.drives[0])[1] == pytest.approx(most, rel=0.01)
 
 
 def test_the_plan_has_a_line_of_it():
