@@ -47,7 +47,8 @@ def groups(drives: t.Sequence[str], number: int, alone: t.Sequence[str]) -> list
     its neighbours in the plan, the first after the last. Drives run in this order, and behind one port they are mostly
     neighbours.
     """
-    count, found = len(drives), []
+    count = len(drives)
+    found: list[list[str]] = []
     if number >= count:
         return [list(drives)]
     for drive in alone:

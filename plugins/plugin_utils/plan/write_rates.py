@@ -83,9 +83,10 @@ def of_drive(
         return WriteRates(given * MIB, given * MIB, given * MIB, OF_USER)
     kind = KINDS.get(str(identity.get("transport")))
     if kind is None:
-        other = WriteRates(*[OTHER_WRITE_BYTES_PER_S] * 3, OF_USER)
-        most = OVER_MEASURED * measured.highest if measured else 0.0
-        return WriteRates(_rounded(measured.bytes_per_s), most, most, measured.source) if measured else other
+        if measured is None:
+            return WriteRates(OTHER_WRITE_BYTES_PER_S, OTHER_WRITE_BYTES_PER_S, OTHER_WRITE_BYTES_PER_S, OF_USER)
+        most = OVER_MEASURED * measured.highest
+        return WriteRates(_rounded(measured.bytes_per_s), most, most, measured.source)
     terabytes, most = identity["size_bytes"] / TB, (link_mb_s or kind.most_mb_s) * MB
     if measured:
         lasting = min(most, OVER_MEASURED * measured.highest)

@@ -52,6 +52,9 @@ from .findings import Finding, HostAnswer, Run
 from .host_tests import HostTests, Requested, TestsOfHosts
 from .refused_drives import Without
 
+# What a drive is refused for that another run works on.
+OF_A_JOB = frozenset(("locked", "busy", "opened", "unseen_users"))
+
 
 class Decision(t.NamedTuple):
     """findings: lines, empty when the run may start. shows_plan: plan mode or --check. destructive: neither of them,
@@ -383,7 +386,11 @@ def _decision(
         run_folder=os.path.join(chosen.results_dir, run.id) if run else "",
         results_dir=chosen.results_dir,
         record=record,
-        warnings=host_findings.lines(planned.warnings) + attached,
+        # The plan's own text has what a budget leaves out.
+        warnings=host_findings.lines(
+            [one for one in planned.warnings if destructive or one.check != plan_text.TIME_BUDGET]
+        )
+        + attached,
         plans=planned.plans,
         attached="".join(attached),
         left_out={view.name: list(view.left_out) for view in views if view.left_out},
@@ -443,8 +450,9 @@ def _of_host(chosen: _Chosen, view: HostAnswer, asked: HostTests | None) -> list
     """Return what is wrong with one host, by itself."""
     run = chosen.run
     locked = [] if view.gone else findings.other_live_runs(view, run)
-    if locked:  # what its job does to the host and the drives would be told as their faults
-        return locked
+    if locked:  # what its job does to the host and its drives would be told as their faults
+        mine = [one for one in view.drives or () if not OF_A_JOB.intersection(item.code for item in one.refusals)]
+        return locked + findings.refused(view._replace(drives=mine), run)
     return [
         *(Finding(problem, view.name) for problem in host_findings.problems(view.asked or {})),
         *host_findings.blocking(view, run),

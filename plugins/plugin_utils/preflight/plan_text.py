@@ -8,6 +8,7 @@ Pure.
 from __future__ import annotations
 
 import datetime
+import textwrap
 import typing as t
 from dataclasses import dataclass
 
@@ -96,6 +97,9 @@ class HostsBefore(t.NamedTuple):
     totals: list[plan_totals.Total]
 
 
+# Of a line with the tests that a budget leaves out.
+BUDGET_WIDTH = 120
+TIME_BUDGET = "time_budget"
 # In place of the path of a drive that the guard refuses.
 REFUSED = "nothing, as it is refused"
 
@@ -110,22 +114,25 @@ def describe(
     known: duration_history.Known | None = None,
     worn: t.Sequence[plan_totals.Worn] = (),
     before: HostsBefore | None = None,
+    refused: t.Collection[str] = (),
 ) -> list[str]:
     """Return the lines that plan mode prints for one host.
 
     paths: device path now, by drive. criteria: None where nothing is judged. chosen: the purge of each test, as far as
       it is known.
     looks: what was looked at of each drive. wear: what wear.wear_text says of each drive. known: of
-    duration_history.known. worn: what is written to its drives. before: to which this host is added.
+    duration_history.known. worn: what is written to its drives. before: to which this host is added. refused: drives
+    that no total counts.
     """
     known, before = known or {}, before or HostsBefore({}, [])
     lines = [f"{plan.host}: {len(plan.drives)} drive{'s' * (len(plan.drives) != 1)}, {_at_once(plan)}"]
     reads_s = parallel_drives.span_s(plan.together, len(plan.drives))
     blocks, spans = [], []
+    refused = set(refused)
     for drive, took in zip(plan.drives, estimate(plan, chosen)):
         looked_at, writes = (looks or {}).get(drive.drive), (wear or {}).get(drive.drive)
         whole_s = _whole_s(drive, took, known)
-        spans.append(whole_s)
+        spans += [] if drive.drive in refused else [whole_s]
         included = ", these reads included" if plan.together and len(plan.drives) > 1 else ""
         details = [
             line for number in range(len(drive.tests)) for line in _test_lines(drive, number, took, chosen, known)
@@ -176,8 +183,10 @@ def _read_back_lines(took: TestEstimate) -> list[str]:
     gib = took.read_back_bytes / (1 << 30)
     if not gib:
         return []
-    cpu_s = plan_duration(gib * time_estimates.READ_BACK_CPU_S_PER_GIB)
-    return [f"reading back takes at most {plan_duration(took.read_back_s)} of it, and both directions {cpu_s} of a CPU"]
+    took_s, cpu_s = (
+        plan_duration(max(1, seconds)) for seconds in (took.read_back_s, gib * time_estimates.READ_BACK_CPU_S_PER_GIB)
+    )
+    return [f"reading back takes at most {took_s} of it, and both directions {cpu_s} of a CPU"]
 
 
 def _repeats_lines(plan: Plan, drive: PlannedDrive, chosen: purge_choice.Chosen | None) -> list[str]:
@@ -443,9 +452,11 @@ def fleet_lines(
                 for drive in arrays.written(plan)
             }
             texts = {drive: wear.wear_text(*told_of, used.get(drive)) for drive, told_of in worn.items()}
-            mine = list(worn.values())
-            lines += describe(plan, eligible, held_to, chosen[view.name], looks, texts, took, mine, before)
-            lines += [f"  {text}" for text in _beyond_budget(view, requested[view.name])]
+            refused = [drive.drive for drive in plan.drives if drive.drive not in eligible]
+            mine = [one for drive, one in worn.items() if drive not in refused]
+            lines += describe(plan, eligible, held_to, chosen[view.name], looks, texts, took, mine, before, refused)
+            for text in _beyond_budget(view, requested[view.name]):
+                lines += textwrap.wrap(text, BUDGET_WIDTH, initial_indent="  ", subsequent_indent="    ")
         if view.left_out and not view.gone:
             lines.append(f"  left out, see below: {', '.join(view.left_out)}")
     lines += plan_totals.fleet_lines(before.totals, now)
@@ -483,7 +494,7 @@ def budget_warnings(
     """
     remedy = "raise ssd_time_budget, or take a shorter plan"
     return [
-        RunWarning(view.name, "time_budget", drive.drive, "warning", text, remedy)
+        RunWarning(view.name, TIME_BUDGET, drive.drive, "warning", text, remedy)
         for view in views
         if view.name in begun
         for text in _beyond_budget(view, requested[view.name])

@@ -27,8 +27,9 @@ _FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
 CSV_COLUMNS = (
     "run_id host drive serial model firmware drive_verdict test verdict outcome attempt rounds purge_method "
     "purge_class purge_verified from_fresh load parallel_drives"
-    " active_range_pct precondition_passes precondition_bytes_written precondition_block_size_bytes precondition_data"
-    " precondition_bandwidth_bytes_per_s precondition_kernel_bytes_written"
+    " active_range_pct active_range_max_bytes precondition_passes precondition_bytes_written"
+    " precondition_block_size_bytes precondition_data precondition_bandwidth_bytes_per_s"
+    " precondition_kernel_bytes_written"
     " started finished reasons remarks"
 ).split()
 # What says who something is: of digits alone too it is a text.
@@ -154,6 +155,7 @@ def _as_text(cell: str) -> str:
 
 def _row(run: Record, drive: Record, test: Record, record: Record) -> Record:
     purge, done = record.get("purge") or {}, test.get("precondition") or {}
+    defined = run.get("tests", {}).get(test["test"]) or {}
     windows = {
         f"tracked_{place}_{name}": window[name]
         for place, window in enumerate(test["windows"], start=1)
@@ -175,7 +177,7 @@ def _row(run: Record, drive: Record, test: Record, record: Record) -> Record:
         "from_fresh": test.get("from_fresh"),
         "load": test.get("load"),
         "parallel_drives": test.get("parallel_drives"),
-        "active_range_pct": (run.get("tests", {}).get(test["test"]) or {}).get("active_range_pct"),
+        **{key: defined.get(key) for key in ("active_range_pct", "active_range_max_bytes")},
         **{f"precondition_{name}": value for name, value in done.items()},
         **windows,
     }

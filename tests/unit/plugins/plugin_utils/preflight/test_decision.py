@@ -235,6 +235,8 @@ def test_what_the_time_budget_leaves_out_is_neither_asked_for_nor_planned_but_to
     # A run that is started at once shows no plan: it warns of it, and its report does, on the page of each drive.
     said = "left out by ssd_time_budget (10min per drive): long (up to 1 h)"
     assert [line for line in decided.warnings if said in line]
+    shown = decide(fleet(ssd_plan=plan, ssd_criteria=[], ssd_time_budget="10min", ssd_mode="plan"))
+    assert f"  {said}" in shown.plan_text and not [line for line in shown.warnings if said in line]
     assert [(item["host"], item["drive"], item["message"]) for item in recorded(decided)["warnings"]] == [
         ("h1", "S1", said)
     ]
@@ -310,3 +312,23 @@ def test_a_run_that_is_under_way_keeps_the_size_that_it_began_with(fleet):
     anew = decide(preferring(fleet(ssd_plan=PREFERRED, ssd_run_id=first.run.id), 65_536))
     merged = run_record.merge_run(recorded(first), recorded(anew))
     assert [entry["preferred_write_bytes"] for entry in merged["asked"]] == [65_536]
+
+
+def test_beside_another_run_a_drive_that_it_does_not_hold_still_shows_why_it_is_refused(fleet):
+    mounted, opened = ({"code": code, "message": f"it is {code}"} for code in ("mounted", "opened"))
+    host = fleet(drives=["S1", "S2"], ssd_mode="plan", ssd_refused="stop")
+    for place, refusals in enumerate([[opened, mounted], [mounted]]):
+        host = host_answers.with_drive(host, place, eligible=False, refusals=refusals)
+    live = host._replace(runs=host_answers.of("h1", {}, [{**OF_RUN, "run_id": "r9", "state": "running"}]).runs)
+    found = decide(live).findings
+    assert any("run r9" in line for line in found)
+    assert [line.split(":")[1].strip() for line in found if "mounted" in line] == ["drive S2"], found
+
+
+def test_totals_count_no_drive_that_is_refused(fleet):
+    read = {"cells": [{"block_size": "4KiB", "read_pct": 100, "runtime_s": 60}], "rounds": {"max": 5}}
+    plan = [{**read, "name": "short", "purge": {"method": "none"}, "precondition": {"passes": 1}}]
+    host = fleet(drives=["S1", "S2", "S3"], ssd_mode="plan", ssd_plan=plan, ssd_criteria=[], ssd_refused="stop")
+    host = host_answers.with_drive(host, 0, eligible=False, refusals=[{"code": "mounted", "message": "on /"}])
+    (line,) = [line for line in decide(host).plan_text if line.startswith("  all ")]
+    assert line.startswith("  all 2 drives: ")
