@@ -13,6 +13,7 @@ import json
 import os
 import typing as t
 
+from ...module_utils.records import base
 from ...module_utils.records.plan import Plan
 from ...module_utils.run import digests
 from ..common.argument_specs import Variables
