@@ -8,6 +8,7 @@ options beside it.
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import re
 import typing as t
 
@@ -43,6 +44,23 @@ def _is_program(value: t.Any) -> bool:
     return is_named and value.keys() <= PROGRAM_KEYS and isinstance(value.get("opens_for_writing", False), bool)
 
 
+def _is_retired(value: t.Any) -> bool:
+    return isinstance(value, (bool, str)) and _statement(value) != _NO_STATEMENT
+
+
+def _statement(value: bool | str) -> str | None:
+    """Return `true` or the date of a statement that a drive is retired; None for false."""
+    if isinstance(value, bool):
+        return "true" if value else None
+    try:
+        return datetime.datetime.strptime(value, "%Y-%m-%d").date().isoformat()
+    except ValueError:
+        return _NO_STATEMENT
+
+
+_NO_STATEMENT = ""
+
+
 def _is_cpus(value: t.Any) -> bool:
     return _is_whole(value) or (isinstance(value, str) and re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", value) is not None)
 
@@ -53,6 +71,7 @@ OPTION_KEYS: dict[str, _Option] = {
     "release_evidence": _Option(
         lambda value: isinstance(value, str) and bool(value), "the id of the run that left it so", None
     ),
+    "retired": _Option(_is_retired, 'true, or the date of the day on which you say so ("2026-11-28")', False),
     "passing_programs": _Option(
         is_programs, "a list of programs by path, such as [{path: /usr/sbin/smartctl, opens_for_writing: true}]", ()
     ),
@@ -62,7 +81,7 @@ OPTION_KEYS: dict[str, _Option] = {
     "write_cache": _Option(lambda value: isinstance(value, bool) or value in ("on", "off"), "on or off", None),
 }
 # Options of the guard: they say what may be erased, not what is measured, so they may differ when a run goes on.
-OVERRIDES = ("allow", "ssd_overwrite_data", "release_evidence")
+OVERRIDES = ("allow", "ssd_overwrite_data", "release_evidence", "retired")
 GUARD_OPTIONS = (*OVERRIDES, "passing_programs")
 BY_ID = "/dev/disk/by-id/"
 # What bridges, controllers and drives without a number of their own give for one, without blanks: many drives have it.
@@ -82,6 +101,8 @@ class Options(t.NamedTuple):
     allow: list[str]
     ssd_overwrite_data: bool
     release_evidence: str | None
+    # true, or the date on which the operator said so.
+    retired: str | None
     passing_programs: dict[str, bool]
     numa_node: int | None
     cpus: str | None
@@ -160,6 +181,7 @@ def _options(entry: t.Mapping[str, t.Any]) -> Options:
     cache, cpus = given["write_cache"], given["cpus"]
     given.update(
         allow=list(given["allow"]),
+        retired=_statement(given["retired"]),
         passing_programs=_programs(given["passing_programs"]),
         cpus=None if cpus is None else str(cpus),
         write_cache={True: "on", False: "off"}.get(cache, cache),

@@ -15,7 +15,7 @@ from ..core.host import Host
 from ..drive import attributes, entry, identity
 from ..drive.device_nodes import key_at
 from .device_aliases import add_tags, device_number, resolved, tag_of, unescape
-from .facts import Facts, Machine, add
+from .facts import Facts, Machine, Reference, add
 
 _TAG = re.compile(r"(UUID|LABEL|PARTUUID|PARTLABEL)=(.+)", re.IGNORECASE)
 _LINK_FOLDERS = {"by-uuid": "UUID", "by-label": "LABEL", "by-partuuid": "PARTUUID", "by-partlabel": "PARTLABEL"}
@@ -119,6 +119,9 @@ _UNIT_FOLDERS = (
     "/usr/lib/systemd/system",
     "/lib/systemd/system",
 )
+_GENERATED = "/run/systemd/generator"
+# Instead of the line, of a unit that systemd made from one.
+OF_TABLE = "made from its line in fstab or crypttab"
 _UNITS = ("*.mount", "*.swap", "*.mount.d/*.conf", "*.swap.d/*.conf")
 # (files, how each names devices)
 _FILES: tuple[tuple[str, t.Callable[[str], list[str]]], ...] = (
@@ -186,7 +189,7 @@ def read_machine(host: Host, facts: Machine) -> None:
                 continue
             seen.add(host.realpath(path))
             try:
-                facts.configured += [(path, spec) for spec in parse(host.read(path))]
+                facts.configured += _references(path, host.read(path), parse)
             except IsADirectoryError:
                 continue
             except (OSError, ValueError, IndexError, AttributeError, RecursionError) as error:
@@ -195,7 +198,7 @@ def read_machine(host: Host, facts: Machine) -> None:
         for path in host.glob(pattern):
             target = host.readlink(path)
             facts.configured += [
-                (path, spec) for spec in (host.realpath(path) if target else path, target or "") if spec
+                Reference(path, spec) for spec in (host.realpath(path) if target else path, target or "") if spec
             ]
     facts.resume = [
         ("/proc/cmdline", spec) for spec in re.findall(r"(?:^|\s)resume=(\S+)", host.get("/proc/cmdline") or "")
@@ -207,6 +210,20 @@ def read_machine(host: Host, facts: Machine) -> None:
     chosen = host.get("/sys/power/resume")
     if chosen and chosen != "0:0":
         facts.resume.append(("/sys/power/resume", chosen))
+
+
+def _references(path: str, text: str, parse: t.Callable[[str], list[str]]) -> list[Reference]:
+    """Return what a file names; of a table of lines each with its line, where that names no other device."""
+    if parse not in (_fstab, _crypttab, _mdadm):
+        made = path.startswith(_GENERATED) and re.search(r"^SourcePath=/etc/(fstab|crypttab)$", text, re.MULTILINE)
+        return [Reference(path, spec, OF_TABLE if made else "") for spec in parse(text)]
+    found = []
+    for line in re.sub(r"\n[ \t]+", " ", text).splitlines() if parse is _mdadm else text.splitlines():
+        specs = parse(line)
+        devices = {spec for spec in specs if spec.startswith("/dev/") or _TAG.fullmatch(spec) or "=" in spec}
+        alone = " ".join(line.split()) if len(devices) < 2 else ""
+        found += [Reference(path, spec, alone) for spec in specs]
+    return found
 
 
 def read_tags(host: Host, facts: Facts) -> None:
@@ -224,10 +241,13 @@ def read_tags(host: Host, facts: Facts) -> None:
 def probe_configured(host: Host, facts: Facts, shared: Machine) -> None:
     """Whether a file of the host, or the next resume, will want the drive or anything on it."""
     nodes = {identity.node(member) for member in facts.family}
-    add(
-        facts.configured,
-        *(f"{where} ({spec})" for where, spec in shared.configured if _names(host, facts, nodes, spec)),
-    )
+    for known in shared.configured:
+        if _names(host, facts, nodes, known.spec):
+            told = f"{known.where} ({known.spec})"
+            add(facts.lines if known.line else facts.configured, f"{told}: {known.line}" if known.line else told)
+    if all(line.endswith(OF_TABLE) for line in facts.lines):  # of an fstab that was changed since
+        add(facts.configured, *facts.lines)
+        facts.lines.clear()
     add(facts.hibernation, *(f"{where} ({spec})" for where, spec in shared.resume if _names(host, facts, nodes, spec)))
 
 

@@ -217,7 +217,9 @@ def probe_mentions(host: Host, facts: Facts, shared: Machine) -> None:
         if not any(name in lowered for name in plain):
             continue
         lines = list(_lines(text, pattern))
-        told = text.parsed and any(found.startswith(text.path + " (") for found in facts.configured)
+        told = text.parsed and any(
+            found.startswith(text.path + " (") for found in (*facts.configured, *facts.lines)
+        )
         if lines and not told and not _as_shipped(host, text):
             add(facts.mentioned, *(f"{text.path}, line {number}" for number in lines[:2]))
 

@@ -16,6 +16,7 @@ from ..records.base import Scalar
 from ..records.guard import Look
 from ..records.identity import Identity
 from ..records.ledger import LedgerState, OwnData
+from .self_described import Content
 
 # A drive's identity (drive/identity.py), of which the ledger takes the names.
 Names = t.Mapping[str, Scalar]
@@ -61,6 +62,38 @@ class Mark(t.NamedTuple):
     is_table: bool = False
 
 
+class Hit(t.NamedTuple):
+    """Something that was recognised. kind: as libblkid calls it; offset: of it, or of the piece that was asked about, in
+    bytes, -1 where that is not known. length: of that piece, 0 for a single place.
+    """
+
+    kind: str
+    offset: int
+    length: int = 0
+
+
+class Reference(t.NamedTuple):
+    """How a file names a device. line: the whole line, where it is one of fstab, crypttab or mdadm.conf that names no
+    other device; where: for people.
+    """
+
+    where: str
+    spec: str
+    line: str = ""
+
+
+@dataclasses.dataclass
+class Holdings:
+    """What a drive holds, as its own bytes describe it (holdings.py). problems: why it is not only the drive's own to
+    give up; tables: what its whole table may be called; claims: (kind, where) of what was read whole.
+    """
+
+    contents: list[Content] = dataclasses.field(default_factory=list)
+    problems: list[str] = dataclasses.field(default_factory=list)
+    tables: t.FrozenSet[str] = frozenset()
+    claims: list[tuple[str, Extent]] = dataclasses.field(default_factory=list)
+
+
 @dataclasses.dataclass
 class Machine:
     """Facts of the host that every drive shares."""
@@ -88,7 +121,7 @@ class Machine:
     unseen: list[str] = dataclasses.field(default_factory=list)
     # (who names a device, how), in the order found
     exports: list[tuple[str, str]] = dataclasses.field(default_factory=list)
-    configured: list[tuple[str, str]] = dataclasses.field(default_factory=list)
+    configured: list[Reference] = dataclasses.field(default_factory=list)
     resume: list[tuple[str, str]] = dataclasses.field(default_factory=list)
     # Files below /etc in which a drive may be named; why not all of them, "" for all
     texts: list[HostFile] = dataclasses.field(default_factory=list)
@@ -104,7 +137,8 @@ class Facts:
     keys: of the drive's other nodes and of the file behind it (drive/device_nodes.py);
     tags: how else they can be named (UUID=…, LABEL=…, links). hangs: a tool got no answer. block_backing: the block
     device behind a loop device. own_data: what the ledger knows of the drive, None when it does not know it. marks: the
-    bytes of signatures and tables themselves; pieces: its partitions. look: what was looked at, None when nothing was.
+    bytes of signatures and tables themselves; hits: all that was recognised; holdings: what it holds, as far as that can
+    be given up; lines: of fstab and the like that name it alone, which are not in `configured`. pieces: its partitions. look: what was looked at, None when nothing was.
     allocated: where the drive itself says that it holds something, allocated_bytes: how much; None where it does not
     tell (of all).
     """
@@ -157,6 +191,9 @@ class Facts:
     hangs: bool = False
     own_data: OwnData | None = None
     marks: list[Mark] = dataclasses.field(default_factory=list)
+    hits: list[Hit] = dataclasses.field(default_factory=list)
+    holdings: Holdings = dataclasses.field(default_factory=Holdings)
+    lines: list[str] = dataclasses.field(default_factory=list)
     pieces: list[Extent] = dataclasses.field(default_factory=list)
     look: Look | None = None
     allocated: list[Extent] = dataclasses.field(default_factory=list)

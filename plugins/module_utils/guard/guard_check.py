@@ -21,13 +21,15 @@ from ..records.base import Json
 from ..records.found_drives import FoundDrive
 from ..records.guard import Refusal
 from ..records.ledger import LedgerEntry
-from . import ledger_format
+from . import holdings, ledger_format
 from .block_classifier import Stopped
 from .data_scan import Terms, never
 from .device import out_of_sight
 from .facts import Facts, Machine, Names, add
 from .open_handles import Programs
 from .probe import look_at, machine, may_be_chance, probe
+from .retired import CODES
+from .retired_group import Retired, RetiredGroup
 from .rules import entry_problem, lifted_codes, make_refusals, ours, refusals
 
 # Longer than a look at users and content takes; who reads whole drives is not waited for.
@@ -42,6 +44,8 @@ def check(
     run_id: str | None = None,
     terms: Terms | None = Terms(),
     stop: t.Callable[[], bool] = never,
+    beside: t.Sequence[Entry] = (),
+    content_is_ours: bool = False,
 ) -> list[FoundDrive]:
     """May the drives that these entries of ssd_drives name be erased?
 
@@ -49,7 +53,9 @@ def check(
     drive instead of another exclusive open. `state_dir`: where our ledger is; what the run `run_id`, or a finished one,
     is proved to have left on a drive does not speak against it. `terms`: how to look at what lies on drives that
     nothing else speaks against, all at once; None: not at all, which is for a drive whose content is known to be ours.
-    `stop`: whether to give up waiting for another look. Raises Stopped where that, or `terms.stop`, says so. Returns
+    `stop`: whether to give up waiting for another look. `beside`: entries of other drives of the run, whose retired
+    drives may be members of the same array or volume group. `content_is_ours`: we have written to them by now, so that
+    what they hold is nothing that `retired` would have to give up. Raises Stopped where that, or `terms.stop`, says so. Returns
     them in the order given.
     """
     located = [locate(host, entry) for entry in entries]
@@ -69,7 +75,10 @@ def check(
                 one = _safe_probe(host, name, entry, dict(held or {}), shared, state_dir)
                 one.refused += make_refusals("duplicate", entry.label, same) + _kept_from(others.get(name), entry.label)
             seen.append(one)
+        group = RetiredGroup(host, state_dir, run_id)
+        group.state(seen, content_is_ours)
         _look_at(host, seen, dict(held or {}), terms, run_id)
+        group.join(seen, [entry for entry in beside if entry.options.retired], shared)
         return [one.result(run_id) for one in seen]
 
 
@@ -98,7 +107,10 @@ def discover(host: Host, state_dir: str | None = None, terms: Terms | None = Ter
             if entry is None:
                 one.refused += make_refusals("no_identity", identity.node(name), [""])
             seen.append(one)
+        group = RetiredGroup(host, state_dir, None)
+        group.propose(seen)
         _look_at(host, seen, {}, terms, None)
+        group.join(seen, [], shared)
         return [base.to_json(one.result()) for one in seen]
 
 
@@ -170,30 +182,60 @@ class _Seen:
     facts: Facts | None
     refused: list[Refusal]
     ledger: LedgerEntry | None = None
+    retired: Retired = dataclasses.field(default_factory=Retired)
+
+    @property
+    def lifted(self) -> tuple[str, ...]:
+        """Return the codes that the entry lifts."""
+        retired = self.retired.codes if not self.retired.is_proposal else ()
+        return (*lifted_codes(self.entry, self.facts.own_data if self.facts else None), *retired)
 
     def standing(self, run_id: str | None) -> list[Refusal]:
         """Return the refusals that neither a proof nor the entry itself lifts yet."""
-        lifted = lifted_codes(self.entry, self.facts.own_data if self.facts else None)
-        return [refusal for refusal in self._all(run_id) if refusal.code not in lifted]
+        lines = [] if self.retired.is_proposal else self._of_lines()
+        left = [one for one in self._all(run_id, not lines) if one.code not in self.lifted]
+        wants = self.retired.statement and not self.retired.is_proposal
+        if wants and self.facts and any(one.code in (*CODES, "configured") for one in left):
+            why = self.retired.why or (["it does not lift what else is found"] if self.retired.codes else [])
+            left += make_refusals("not_given_up", self._who, why)
+        return left
+
+    def _of_lines(self) -> list[Refusal]:
+        """Return the refusal for lines that `retired` lifts, in the words of all others."""
+        lines = self.facts.lines if self.facts and self.retired.lifts_lines else []
+        return make_refusals("configured", self._who, lines)
+
+    @property
+    def _who(self) -> str:
+        path = self.facts.path if self.facts else None
+        return f"{self.entry.label} ({path})" if self.entry else str(path)
 
     def may_be_ours(self, run_id: str | None) -> bool:
         """Return whether nothing stands against it, or nothing but what a look can prove to be in data of ours."""
         by_chance = may_be_chance(self.facts) if self.facts and self.ledger is not None else set()
-        return {refusal.code for refusal in self.standing(run_id)} <= by_chance
+        return {refusal.code for refusal in self.unlifted(run_id)} <= by_chance
+
+    def unlifted(self, run_id: str | None) -> list[Refusal]:
+        """Return what is left with the statement that it is retired, also where that is only proposed."""
+        if not self.retired.is_proposal:
+            return self.standing(run_id)
+        return dataclasses.replace(self, retired=dataclasses.replace(self.retired, is_proposal=False)).standing(run_id)
 
     @property
     def _is_malformed(self) -> bool:
         return any(refusal.code == "bad_selector" for refusal in self.refused)
 
-    def _all(self, run_id: str | None) -> list[Refusal]:
+    def _all(self, run_id: str | None, with_lines: bool = True) -> list[Refusal]:
+        """Return all refusals. with_lines: those too for lines that `retired` may lift."""
         label = self.entry.label if self.entry else None
-        found = [*self.refused, *(refusals(self.facts, label) if self.facts else [])]
+        facts = self.facts if with_lines or not self.facts else dataclasses.replace(self.facts, lines=[])
+        found = [*self.refused, *(refusals(facts, label) if facts else [])]
         settled = ours(self.facts.own_data if self.facts else None, run_id)
         return [refusal for refusal in found if refusal.code not in settled]
 
     def result(self, run_id: str | None = None) -> FoundDrive:
         """Return the drive as it is answered."""
-        facts, left = self.facts, self.standing(run_id)
+        facts, left, lines = self.facts, self.standing(run_id), self._of_lines()
         # An entry that is null names nothing either.
         entry = self.entry if self.entry and self.entry.given is not None else None
         return FoundDrive(
@@ -203,11 +245,26 @@ class _Seen:
             identity=facts.identity if facts else None,
             eligible=facts is not None and not left,
             refusals=left,
-            overridden=[refusal for refusal in self._all(run_id) if refusal not in left],
+            overridden=[refusal for refusal in [*self._all(run_id, not lines), *lines] if refusal not in left],
             passing=facts.passing if facts else [],
             own_data=facts.own_data if facts else None,
             look=facts.look if facts else None,
+            holds=holdings.lines(facts.holdings) if facts else [],
+            gives_up=self._gives_up(left),
+            members=[one.member.key for one in facts.holdings.contents if one.member] if facts else [],
+            may_retire=self._may_retire(left, run_id),
         )
+
+    def _gives_up(self, left: t.Sequence[Refusal]) -> list[str]:
+        """Return what `retired` gives up of a drive that may be erased, for the plan."""
+        if self.retired.is_proposal or not self.retired.lifts_lines or left or not self.facts:
+            return []
+        return [*(holdings.lines(self.facts.holdings) if self.retired.codes else []), *self.facts.lines]
+
+    def _may_retire(self, left: t.Sequence[Refusal], run_id: str | None) -> str | None:
+        """Return the statement that would let a drive be erased that is found; None: none would, or none is needed."""
+        stands = self.retired.is_proposal and left and not self.unlifted(run_id)
+        return self.retired.statement if stands else None
 
 
 def _look_at(
@@ -226,7 +283,8 @@ def _safe_look(host: Host, one: _Seen, held: dict[str, int], terms: Terms) -> No
     if facts is None:
         return
     try:
-        look_at(host, facts, held.get(facts.path), terms, one.ledger, lifted_codes(one.entry, facts.own_data))
+        codes, accounts = (*one.lifted, *one.retired.codes), bool(one.retired.codes)
+        look_at(host, facts, held.get(facts.path), terms, one.ledger, codes, accounts)
     except Stopped:
         raise
     except Exception as error:  # whatever it is: an unknown is a refusal

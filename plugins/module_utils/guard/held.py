@@ -18,7 +18,7 @@ from ..drive.entry import Entry
 from ..records import base
 from ..records.guard import Look, Refusal
 from ..records.ledger import NotedFilesystem
-from . import guard_check, ledger, ledger_format, own_node, rules, write_counters
+from . import guard_check, ledger, ledger_format, own_node, retired, rules, write_counters
 from .data_scan import Terms
 
 OPEN_ATTEMPTS = 3
@@ -53,6 +53,8 @@ class HeldDrive:
         self._host = host
         self._entry: Entry = plan["entry"]
         self._expected = plan["expected"]
+        # Entries of other drives of the run: a retired one may be a member of the same array.
+        self._beside: t.Sequence[Entry] = plan.get("beside", ())
         self._owner = owner
         self._same_boot = same_boot
         self._lock: Lock | None = None
@@ -75,6 +77,11 @@ class HeldDrive:
         self.identity: dict[str, t.Any] = {}
         # What the last check found and the drive's entry overrides.
         self.overridden: list[Refusal] = []
+        # The statement of its entry that it is retired.
+        self.retired: str | None = self._entry.options.retired
+        # What that gives up, and which parts of arrays and volume groups that is.
+        self.gives_up: list[str] = []
+        self._members: list[str] = []
         # What the last look at its content covered; None before the first.
         self.look: Look | None = None
 
@@ -115,14 +122,24 @@ class HeldDrive:
         # We look at what it holds once it is held and before we write: nobody else can write from then on.
         terms = self._terms if held and not self._content_is_ours else None
         seen = guard_check.check(
-            self._host, [self._entry], held, self._state_dir, self._owner.get("run"), terms, self._terms.stop
+            self._host,
+            [self._entry],
+            held,
+            self._state_dir,
+            self._owner.get("run"),
+            terms,
+            self._terms.stop,
+            self._beside,
+            self._content_is_ours,
         )[0]
+        self.gives_up = list(seen.gives_up or ()) or self.gives_up
+        self._members = list(seen.members or ()) or self._members
         self.look = seen.look or self.look
         # What a drive holds says nothing once we have written random data to it: a signature may turn up by chance.
         ours = {*rules.CONTENT_CODES} if self._content_is_ours else {"unsigned_data"} if self.purge_is_ours else set()
         if not held and seen.own_data is not None:
             ours.update(rules.BY_CHANCE)  # until the look at what it holds
-        refusals = [refusal for refusal in seen.refusals if refusal.code not in ours]
+        refusals = rules.without(seen.refusals, ours)
         self.overridden = [refusal for refusal in seen.overridden or () if refusal.code not in ours]
         if not refusals:
             refusals = rules.compare(self._expected, base.to_json(seen.identity), self._same_boot, who=str(seen.drive))
@@ -166,6 +183,7 @@ class HeldDrive:
         self.descriptor()
         if self._state_dir and not self._content_is_ours:
             try:
+                self._use_up_retired(self._state_dir)
                 self._before = ledger.begin(
                     self._host, self._state_dir, self.identity, self._owner["run"], self.evidence
                 )
@@ -173,6 +191,13 @@ class HeldDrive:
                 raise self._refused("untrusted_state", str(error)) from None
             self.filesystem = self._before.entry.filesystem if self._before.entry else None
         self._content_is_ours = True
+
+    def _use_up_retired(self, state_dir: str) -> None:
+        """Note that the statement of a retired drive was used, whatever lies on it: an inventory goes on saying it.
+        Raises OSError, and Untrusted.
+        """
+        if self.retired:
+            retired.note(state_dir, self.identity, self._owner["run"], self.retired, self._members)
 
     def doubt(self) -> None:
         """What lies on the drive may be somebody else's after all: from now on the guard looks at it again."""

@@ -14,12 +14,14 @@ from ..drive.identity import SYSFS_SECTOR_BYTES
 from ..records.base import Json
 from . import device_aliases, partition_tables, superblock_layout
 from .block_reader import BlockReader, PlaceReader
-from .facts import Extent, Facts, Mark, add
+from .facts import Extent, Facts, Hit, Mark, add
 from .partition_tables import Partition
 
 _WIPEFS_SAYS_NONE = (2, 37)  # before it, wipefs --json prints nothing at all where it finds nothing
 _BLKID_NOTHING_FOUND = 2
 _BLKID_AMBIVALENT = 8
+# What blkid finds where several things contradict each other, as a kind.
+AMBIVALENT = "ambivalent"
 # What libblkid calls partition tables; every other signature is data.
 TABLE_TYPES = frozenset("gpt PMBR dos mac sun sgi bsd minix aix ultrix unixware solaris_x86 atari dasd hybrid".split())
 # Those of them whose partitions are read (tables). What lies in those of another is not known.
@@ -61,6 +63,7 @@ def probe_wipefs(host: Host, facts: Facts) -> None:
 def _add_mark(facts: Facts, kind: str, entry: Json) -> None:
     """Where a signature's own bytes lie, as far as wipefs says so: the block of it, and of a table the sector."""
     offset = re.fullmatch(r"0x([0-9a-f]{1,16})", str(entry.get("offset")))
+    facts.hits.append(Hit(kind, int(offset.group(1), 16) if offset else -1))
     if offset:
         length = 512 if kind in TABLE_TYPES else SIGNATURE_BYTES
         facts.marks.append(Mark(int(offset.group(1), 16) // length * length, length, kind in TABLE_TYPES))
@@ -73,13 +76,16 @@ def _wipefs_is_silent(host: Host) -> bool:
 
 def probe_blkid(host: Host, facts: Facts) -> None:
     """blkid sees what wipefs does not, and what contradicts itself."""
-    _blkid(host, facts, "")
+    blkid(host, facts, "")
 
 
-def _blkid(host: Host, facts: Facts, where: str, *place: str) -> list[str]:
-    """Note what blkid finds; the kinds of it."""
+def blkid(host: Host, facts: Facts, where: str, piece: Extent | None = None) -> list[str]:
+    """Note what blkid finds on the drive, or in a piece of it; the kinds of it."""
+    place = ["--offset", str(piece.offset), "--size", str(piece.length)] if piece else []
     result = host.run(["blkid", "-p", "-o", "export", *place, facts.path])
+    noted = piece or Extent(0, facts.identity.size_bytes or 0)
     if result.rc == _BLKID_AMBIVALENT:
+        facts.hits.append(Hit(AMBIVALENT, noted.offset, noted.length))
         add(facts.signatures, where + "several tables that contradict each other")
         return []
     if result.rc == _BLKID_NOTHING_FOUND and not result.stdout.strip() and not result.stderr.strip():
@@ -90,6 +96,7 @@ def _blkid(host: Host, facts: Facts, where: str, *place: str) -> list[str]:
         facts.failed(result)
     for kind in found:
         _add_signature(facts, kind, where)
+        facts.hits.append(Hit(kind, noted.offset, noted.length))
     device_aliases.add_tags(facts, answers)
     return found
 
@@ -153,7 +160,7 @@ def _probe_partition(host: Host, facts: Facts, reader: PlaceReader, part: Partit
     if length <= 0:
         return
     facts.pieces.append(Extent(part.start_bytes, length))
-    kinds = _blkid(host, facts, f"{name}: ", "--offset", str(part.start_bytes), "--size", str(length))
+    kinds = blkid(host, facts, f"{name}: ", Extent(part.start_bytes, length))
     if depth >= _MOST_NESTED or not TABLE_TYPES.intersection(kinds):
         return
     nested = partition_tables.partitions(lambda offset, count: reader.read(part.start_bytes + offset, count), length)
@@ -170,9 +177,10 @@ def probe_places(host: Host, facts: Facts, handle: int, size_bytes: int, block_b
         for found in superblock_layout.scan(pieces.read, size_bytes, block_bytes):
             add(facts.cluster if found.kind in CLUSTER_TYPES else facts.signatures, f"{found.kind}, {found.what}")
             facts.marks.append(Mark(found.offset, superblock_layout.PIECE_BYTES))
+            facts.hits.append(Hit(found.kind, found.offset))
     for start in superblock_layout.FIRST_PARTITIONS:
         if start < size_bytes:
-            _blkid(host, facts, f"at byte {start}: ", "--offset", str(start), "--size", str(size_bytes - start))
+            blkid(host, facts, f"at byte {start}: ", Extent(start, size_bytes - start))
 
 
 def read_ends(facts: Facts, reader: PlaceReader) -> None:

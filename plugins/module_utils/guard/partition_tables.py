@@ -14,12 +14,14 @@ import uuid
 import zlib
 
 EFI_SYSTEM = ("c12a7328-f81f-11d2-ba4b-00a0c93ec93b", "0xef")
-# Partitions of file systems that several hosts share: VMFS, VMware's reserved and dump areas, GPFS.
+# Partitions of what several hosts share: VMFS, vSAN, VMware's reserved and dump areas, GPFS.
 CLUSTER = {
     "aa31e02a-400f-11db-9590-000c2911d1b8": "VMFS",
     "9198effc-31c0-11db-8f78-000c2911d1b8": "VMware reserved",
     "9d275380-40ad-11db-bf97-000c2911d1b8": "VMware dump",
     "37affc90-ef7d-4e96-91c3-2d7ae055b174": "GPFS",
+    "381cfccc-7288-11e0-92ee-000c2911d0b2": "vSAN",
+    "77719a0c-a4a0-11e3-a47e-000c29745a24": "VMware virsto",
     "0xfb": "VMFS",
     "0xfc": "VMware dump",
 }
@@ -61,14 +63,14 @@ def extents(read: Read, size_bytes: int) -> list[tuple[int, int]]:
     for block_bytes in _BLOCK_BYTES:
         for offset in (block_bytes, size_bytes - block_bytes):
             header = read(offset, 92) if offset > 0 else b""
-            if header[:8] == _SIGNATURE and _is_whole(header):
+            if header[:8] == _SIGNATURE and is_whole(header):
                 first_block, count, entry_bytes = struct.unpack_from("<QII", header, 72)
                 length = -(-min(count, _MOST_ENTRIES) * min(entry_bytes, 4096) // 512) * 512
                 found += [(offset, block_bytes), (first_block * block_bytes, length)]
     return found
 
 
-def _is_whole(header: bytes) -> bool:
+def is_whole(header: bytes) -> bool:
     """Return whether a GPT header is as it was written: one that is damaged could call any part of the drive its
     entries.
     """
@@ -89,13 +91,16 @@ def _gpt(read: Read, offset: int, block_bytes: int) -> list[Partition]:
     table = read(first_block * block_bytes, min(count, _MOST_ENTRIES) * entry_bytes)
     found = []
     for start in range(0, len(table) - 127, entry_bytes):
-        kind, guid, first, last = struct.unpack_from("<16s16sQQ", table, start)
-        if any(kind):
-            size = max(0, last - first + 1) * block_bytes
-            found.append(
-                Partition(str(uuid.UUID(bytes_le=kind)), first * block_bytes, size, str(uuid.UUID(bytes_le=guid)))
-            )
+        if any(table[start : start + 16]):
+            found.append(of_entry(table[start : start + 128], block_bytes))
     return found
+
+
+def of_entry(entry: bytes, block_bytes: int) -> Partition:
+    """Return the partition of a GPT's entry."""
+    kind, guid, first, last = struct.unpack_from("<16s16sQQ", entry)
+    size = max(0, last - first + 1) * block_bytes
+    return Partition(str(uuid.UUID(bytes_le=kind)), first * block_bytes, size, str(uuid.UUID(bytes_le=guid)))
 
 
 def _mbr(read: Read) -> list[Partition]:

@@ -29,6 +29,7 @@ from . import (
     data_scan,
     device_users,
     etc_references,
+    holdings,
     ledger_format,
     on_disk_signatures,
     superblock_layout,
@@ -134,12 +135,13 @@ def look_at(
     terms: Terms,
     ledger: LedgerEntry | None = None,
     lifted: t.Collection[str] = (),
+    accounts: bool = False,
 ) -> None:
     """Look at what lies on a drive that nothing speaks against yet: superblocks at their usual places, then blocks at
     random, or all.
 
     lifted: codes that the drive's entry lifts; a signature or a table then does not count itself, and what lies beside
-      it does. Sets facts.look,
+      it does. accounts: whether all that is recognised is to be accounted for (facts.holdings). Sets facts.look,
     facts.unsigned and what proves that the data is ours; superblocks become signatures. One in fio's data is there by
     chance, about once in 4,000 fills (two bytes make a JMicron RAID): on a drive that we wrote to last it does not
     count where every block around it keeps the fill's laws. Nor does a table of the kernel's or blkid's, as one fill in
@@ -155,6 +157,8 @@ def look_at(
             on_disk_signatures.read_ends(facts, PlaceReader(handle, size, block_bytes))
             on_disk_signatures.probe_places(host, facts, handle, size, block_bytes)
             proves = ledger is not None and not write_counters.touched(host, ledger, base.to_json(facts.identity))
+            if accounts:
+                holdings.account(facts, PlaceReader(handle, size, block_bytes))
             doubtful = _found(facts) - set(lifted)
             by_chance = (
                 bool(doubtful)
@@ -281,9 +285,12 @@ def _probe_node(host: Host, facts: Facts, held: int | None, ledger: LedgerEntry 
         reader = PlaceReader(handle, facts.identity.size_bytes or 0, facts.identity.logical_block_size_bytes or 512)
         try:
             on_disk_signatures.probe_blocks(host, facts, reader)
+            holdings.examine(host, facts, reader)
             known = ledger.filesystem if ledger else None
             of_test = ledger_format.leftover_filesystem(known, reader.read(0, SUPERBLOCK_BYTES))
-            add(facts.signatures, *([of_test] if of_test else []))
+            if of_test:
+                add(facts.signatures, of_test)
+                facts.holdings.problems.append(of_test)
         except OSError as error:  # blkid reports a drive that cannot be read as one that has nothing on it
             facts.failures.append(_unread(facts, error))
 

@@ -22,7 +22,7 @@ class Text(t.NamedTuple):
 
 
 _KEEP_OUT = "or take the drive out of ssd_drives."
-ALLOW, OVERWRITE, RELEASE = OVERRIDES
+ALLOW, OVERWRITE, RELEASE, RETIRED = OVERRIDES
 REFUSALS: dict[str, Text] = {
     "bad_selector": Text(
         "this entry of ssd_drives is invalid: {detail}",
@@ -166,6 +166,12 @@ REFUSALS: dict[str, Text] = {
         + _KEEP_OUT,
         OVERWRITE,
         found="blocks that were read are not blank, and not proved to be what a run of ours left there",
+    ),
+    "not_given_up": Text(
+        "its entry's retired does not cover what is on it: {detail}",
+        "Mend by hand what the sentence names (wipefs --all empties a drive that nobody needs), " + _KEEP_OUT,
+        found="what retired may not give up: formats that are not known to be the drive's own, members of something that "
+        "is not wholly retired, a statement that is used up",
     ),
     "evidence": Text(
         "it is kept as evidence: {detail}",

@@ -44,7 +44,7 @@ RULES: tuple[tuple[str, t.Callable[[Facts], t.Iterable[str]]], ...] = (
     ("opened", lambda facts: facts.opened),
     ("unseen_users", lambda facts: facts.unseen),
     ("exported", lambda facts: facts.exported),
-    ("configured", lambda facts: facts.configured),
+    ("configured", lambda facts: [*facts.configured, *facts.lines]),
     ("mentioned", lambda facts: facts.mentioned),
     ("partition_table", lambda facts: [*facts.tables, *facts.partitions]),
     ("efi_system_partition", lambda facts: facts.efi),
@@ -148,6 +148,13 @@ def ours(known: OwnData | None, run_id: str | None) -> tuple[str, ...]:
     own = run_id == known.run_id
     proved = known.proved and (known.state != WRITING or own)
     return (*(("unsigned_data",) if proved else ()), *(("evidence",) if own and not known.removed else ()))
+
+
+def without(found: t.Sequence[Refusal], codes: t.Collection[str]) -> list[Refusal]:
+    """Return refusals without those of these codes; why `retired` lifts nothing counts only with what it would lift."""
+    left = [refusal for refusal in found if refusal.code not in codes]
+    wanted = any(refusal.code in (*CONTENT_CODES, "configured") for refusal in left)
+    return [refusal for refusal in left if wanted or refusal.code != "not_given_up"]
 
 
 def lifted_codes(entry: Entry | None, known: OwnData | None = None) -> tuple[str, ...]:

@@ -142,6 +142,15 @@ def scan(read: ReadPieces, size_bytes: int, block_bytes: int = 512, at_a_time: i
     return found
 
 
+def kinds_at(read: t.Callable[[int, int], bytes]) -> list[str]:
+    """Return what begins at a place by the superblocks that are known here. read: (offset from there, length) → bytes.
+    Raises OSError.
+    """
+    looks = [(0, STARTS), *((offset, (magic,)) for offset, magic in LATER)]
+    pieces = [(magics, read(offset, PIECE_BYTES).ljust(PIECE_BYTES, b"\0")) for offset, magics in looks]
+    return list(dict.fromkeys(magic.kind for magics, piece in pieces for magic in magics if _is(magic, piece)))
+
+
 def _is(magic: Magic, piece: bytes) -> bool:
     return piece[magic.at : magic.at + len(magic.text)] == magic.text and magic.holds(piece)
 

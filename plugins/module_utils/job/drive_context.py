@@ -34,6 +34,7 @@ from ..records.plan import PlannedDrive, PlannedPurge, PlannedTest, Validity
 from ..run.criteria import Criterion
 from ..run.folder import NEWS_S, Event, Journal, RunDir, Status
 from ..run.reducer import EVENTS, USUAL, AttemptReducer, results_of_attempts
+from ..run.states import WRITING_STEPS
 from ..tuning.tuned_host import TunedHost
 from . import release_drive
 from .kernel_watch import DriveLog, HostLog
@@ -54,7 +55,6 @@ class Attempt(t.NamedTuple):
 
 
 # Before these the guard looks again; other steps write nothing.
-WRITING_STEPS = ("purge", "precondition", "integrity", "measure")
 # What is done outside a test.
 NO_TEST = Attempt("", 0)
 
@@ -122,7 +122,8 @@ class DriveContext:
         self.conditions = Conditions(job.host, lambda: self.held.identity, plan.vendor, self.note, state_dir)
         self.kernel_log = DriveLog(job.kernel_log, self.note, job.stop)
         owner = {"run": job.run_dir.run_id, "drive": self.drive}
-        named = {"entry": entry.parse(plan.selector), "expected": plan.expected}
+        beside = [entry.parse(other.selector) for other in job.drives if other.drive != plan.drive]
+        named = {"entry": entry.parse(plan.selector), "expected": plan.expected, "beside": beside}
         kind = DriveInService if job.in_service else HeldDrive
         self.held = kind(job.host, named, owner, job.same_boot, state_dir, job.terms)
         # What fio works on, and the kernel names of the drives that it is made of: an array's, while there is one.
@@ -172,6 +173,8 @@ class DriveContext:
     def _note_guard(self, step: str, eligible: bool, refusals: list[Refusal]) -> None:
         seen = self.held
         fields = {"refusals": refusals, "overridden": seen.overridden, "identity": seen.identity, "look": seen.look}
+        if seen.retired:
+            fields.update(retired=seen.retired, gives_up=seen.gives_up)
         self.note("guard", step=step, eligible=eligible, **to_json(fields))
 
     def taken(self, now_s: float, bytes_written: int | None) -> None:

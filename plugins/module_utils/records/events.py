@@ -134,6 +134,9 @@ class Guard(DriveEvent):
     # What was found and the drive's entry overrides.
     overridden: t.Optional[t.List[Refusal]] = None
     look: t.Optional[Look] = None
+    # The statement of its entry, true or a date, and what it gives up.
+    retired: OrMissing[str] = None
+    gives_up: OrMissing[t.List[str]] = None
 
 
 @dataclass(frozen=True)

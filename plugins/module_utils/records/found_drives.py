@@ -15,6 +15,7 @@ from .ledger import OwnData
 from .purge import OfferedPurge
 
 _Label = t.Optional[Annotated[str, Limits(max_length=4096, is_name=True)]]
+_Told = Annotated[str, Limits(max_length=2000)]
 _Refusals = Annotated[t.List[Refusal], Limits(max_items=1000)]
 
 
@@ -55,6 +56,14 @@ class FoundDrive:
     passing: OrMissing[Annotated[t.List[str], Limits(max_items=1000)]] = None
     # Null if another rule already refused the drive.
     look: t.Optional[Look] = None
+    # What lies on it, as its own bytes describe it.
+    holds: OrMissing[Annotated[t.List[_Told], Limits(max_items=1000)]] = None
+    # What retired gives up: that, and lines of fstab, crypttab and mdadm.conf.
+    gives_up: OrMissing[Annotated[t.List[_Told], Limits(max_items=1000)]] = None
+    # Which parts of arrays and volume groups these are.
+    members: OrMissing[Annotated[t.List[_Told], Limits(max_items=1000)]] = None
+    # Of a drive that was found: the value of retired with which it could be erased.
+    may_retire: OrMissing[Annotated[str, Limits(max_length=10)]] = None
     # Those for this kind of drive, strongest first.
     purge: OrMissing[Annotated[t.List[OfferedPurge], Limits(max_items=1000)]] = None
     # What the drive reported about each family of methods, or error, why it could not be queried.

@@ -73,6 +73,21 @@ class LedgerEntry:
 
 
 @dataclass(frozen=True)
+class RetiredUse:
+    """A run erased a drive whose entry said `retired`: that statement is used up (guard/retired.py)."""
+
+    run_id: str
+    time: str
+    # The drive's names.
+    identity: t.Dict[str, t.Optional[str]]
+    # As the entry had it: true, or a date.
+    statement: str
+    # Which parts of arrays and volume groups were on it, and are gone.
+    members: t.List[str]
+    schema_version: t.Literal[1]
+
+
+@dataclass(frozen=True)
 class OwnData:
     """What the ledger has about the data on a drive, for those who may erase it."""
 

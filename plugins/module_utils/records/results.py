@@ -140,6 +140,10 @@ class DriveRecord(RecordOfRun):
     drive_fault: OrMissing[t.Literal[True]] = None
     # What the guard found and the drive's entry overrides.
     overridden: t.List[Refusal] = field(default_factory=list)
+    # The statement of its entry, true or a date, that the run used up.
+    retired: OrMissing[str] = None
+    # What that gave up.
+    gives_up: OrMissing[t.List[str]] = None
     # By each test on an array that another drive carries.
     in_arrays: t.List[HealthInArray] = field(default_factory=list)
 

@@ -20,6 +20,7 @@ from ..records.purge import PurgeDetails
 from ..records.storage_layers import FilesystemDetails
 from .folder import Event
 from .reducer import Budget, JournalAttempt, KernelLines
+from .states import WRITING_STEPS
 
 RunResult = t.Union[results.DriveRecord, results.TestRecord]
 Kind = t.TypeVar("Kind")
@@ -110,6 +111,9 @@ class _Drive:
         # Of the guard's looks: once the run has written to the drive, nothing of them is found any more.
         self.look: Event | None = None
         self.overridden: t.Sequence[Event] = []
+        # What its entry's `retired` gives up; the statement, once the run wrote to the drive.
+        self.gives_up: list[str] = []
+        self.retired: str | None = None
         # Of the jobs that took the drive: {boot_id, power_cycles}.
         self.power: list[Event] = []
         self.tests: dict[str, _Attempt] = {}
@@ -126,6 +130,9 @@ class _Drive:
         if kind == "guard":
             self.look = event.get("look") or self.look
             self.overridden = event.get("overridden") or self.overridden
+            self.gives_up = event.get("gives_up") or self.gives_up
+            if event["eligible"] and event["step"] in WRITING_STEPS:
+                self.retired = event.get("retired") or self.retired
         elif kind == "drive_started" and event.get("power"):
             self.power.append(event["power"])
         elif kind == "member_health":
@@ -254,5 +261,7 @@ def _drive(place: _Place, seen: _Drive, entry: Event, status: Event) -> results.
         # The drive itself led to the error that its campaign ended with.
         drive_fault=True if outcome == "error" and finished.get("drive_fault") is True else None,
         overridden=_parts(Refusal, seen.overridden),
+        retired=seen.retired,
+        gives_up=seen.gives_up if seen.retired else None,
         in_arrays=_parts(HealthInArray, seen.in_arrays.values()),
     )

@@ -18,3 +18,6 @@ UNFINISHED_STATES = LIVE_STATES + LOST_STATES
 FINAL_STATES = (FINISHED, STOPPED, FAILED)
 # On these hosts the drives are the run's own: it holds them exclusively, or is done with them.
 SETTLED_STATES = (*LIVE_STATES, FINISHED)
+
+# Before these steps of a campaign the guard checks a drive, and then it is written to.
+WRITING_STEPS = ("purge", "precondition", "integrity", "measure")

@@ -8,6 +8,7 @@ schema's defaults.
 from __future__ import annotations
 
 import copy
+import datetime
 import difflib
 import functools
 import json
@@ -49,6 +50,8 @@ def plain(value: t.Any) -> t.Any:
             return kind(value)
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
+    if isinstance(value, datetime.date):  # as YAML reads 2026-11-28, and as JSON gets it
+        return value.isoformat()
     # Last: to ask whether something is any mapping takes as long as to copy it.
     if isinstance(value, (dict, t.Mapping)):
         return {plain(key): plain(item) for key, item in value.items()}

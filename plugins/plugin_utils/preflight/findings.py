@@ -318,7 +318,7 @@ def standing(found: FoundDrive, run: Run | None) -> list[Refusal]:
         # The drive can't be read until then. The host job, which has the journal, settles what is the run's own; then
         # the guard looks there.
         ours += (*HOST_SETTLES, "probe_failed")
-    return [refusal for refusal in found.refusals if refusal.code not in ours]
+    return rules.without(found.refusals, ours)
 
 
 def other_live_runs(view: HostAnswer, run: Run | None) -> list[Finding]:

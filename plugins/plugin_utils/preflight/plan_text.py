@@ -110,6 +110,7 @@ def describe(
     criteria: t.Sequence[Criterion] | None = None,
     chosen: purge_choice.Chosen | None = None,
     looks: t.Mapping[str, Look] | None = None,
+    gives_up: t.Mapping[str, t.Sequence[str]] | None = None,
     wear: t.Mapping[str, str] | None = None,
     known: duration_history.Known | None = None,
     worn: t.Sequence[plan_totals.Worn] = (),
@@ -120,9 +121,9 @@ def describe(
 
     paths: device path now, by drive. criteria: None where nothing is judged. chosen: the purge of each test, as far as
       it is known.
-    looks: what was looked at of each drive. wear: what wear.wear_text says of each drive. known: of
-    duration_history.known. worn: what is written to its drives. before: to which this host is added. refused: drives
-    that no total counts.
+    looks: what was looked at of each drive. gives_up: what its entry's `retired` gives up. wear: what wear.wear_text
+    says of each drive. known: of duration_history.known. worn: what is written to its drives. before: to which this
+    host is added. refused: drives that no total counts.
     """
     known, before = known or {}, before or HostsBefore({}, [])
     lines = [f"{plan.host}: {len(plan.drives)} drive{'s' * (len(plan.drives) != 1)}, {_at_once(plan)}"]
@@ -144,6 +145,7 @@ def describe(
         details.append(f"    in all {_in_all(drive, whole_s, took, known, reads_s)}{included}")
         where = paths.get(drive.drive, REFUSED)
         own = [f"    {scan_offsets.scan_text(looked_at, units.data_size)}"] if looked_at else []
+        own += [f"    retired, gives up {text}" for text in (gives_up or {}).get(drive.drive, ())]
         own += [f"    {writes}, if it writes at most {_rate(drive.lasting_write_bytes_per_s)}"] if writes else []
         who = (identity_text(drive, KIND_SHOWN), identity_text(drive))
         blocks.append(plan_groups.Block(drive.drive, _verb(drive), where, *who, own, details))
@@ -442,6 +444,7 @@ def fleet_lines(
                 if found.identity and not findings.standing(found, run)
             }
             looks = {str(found.drive): found.look for found in view.drives or () if found.look}
+            gives_up = {str(found.drive): found.gives_up for found in view.drives or () if found.gives_up}
             ratings = schemas.plain(view.asked.get("ssd_rated_tbw"))
             used = wear.used_of(view.wear)
             plan, took = plans[view.name], known.get(view.name)
@@ -454,7 +457,9 @@ def fleet_lines(
             texts = {drive: wear.wear_text(*told_of, used.get(drive)) for drive, told_of in worn.items()}
             refused = [drive.drive for drive in plan.drives if drive.drive not in eligible]
             mine = [one for drive, one in worn.items() if drive not in refused]
-            lines += describe(plan, eligible, held_to, chosen[view.name], looks, texts, took, mine, before, refused)
+            lines += describe(
+                plan, eligible, held_to, chosen[view.name], looks, gives_up, texts, took, mine, before, refused
+            )
             for text in _beyond_budget(view, requested[view.name]):
                 lines += textwrap.wrap(text, BUDGET_WIDTH, initial_indent="  ", subsequent_indent="    ")
         if view.left_out and not view.gone:

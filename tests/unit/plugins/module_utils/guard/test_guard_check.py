@@ -240,6 +240,8 @@ FINDINGS = {
             "own_data",
             "passing",
             "marks",
+            "hits",
+            "holdings",
             "pieces",
             "look",
             "allocated",

@@ -1,0 +1,122 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The statement `retired` of a drive's entry: what it lifts, and that it is used up.
+
+`retired: true` says that nobody needs what is on the drive now. An inventory goes on saying so, also once the drive is
+back in production. So the first run that erases a drive with the statement notes that (`<state_dir>/retired/`, as
+trusted as the ledger), and from then on it lifts nothing, until a statement with a newer date takes its place.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import typing as t
+
+from ..core import files, ownership
+from ..core.files import SCHEMA_VERSION, now
+from ..drive.identity import NAMES, OWN_NAMES, may_be_one
+from ..records import base
+from ..records.ledger import RetiredUse
+from . import ledger_format
+from .facts import WRITING, Facts, Names
+from .rules import CONTENT_CODES
+
+# What it lifts, beside lines of fstab, crypttab and mdadm.conf.
+CODES = CONTENT_CODES
+_DAY = datetime.timedelta(days=1)
+
+
+def path_of(state_dir: str, identity: Names) -> str:
+    """Return the file that says that a drive's statement is used up."""
+    return os.path.join(state_dir, "retired", os.path.basename(ledger_format.path_of(state_dir, identity)))
+
+
+def uses(state_dir: str | None) -> list[RetiredUse]:
+    """Return all uses that the host knows. Raises Untrusted where somebody else could have changed one, or one is
+    damaged.
+    """
+    folder = os.path.join(state_dir or "", "retired")
+    if not state_dir or not os.path.lexists(folder):
+        return []
+    wrong = [*ownership.problems(state_dir), *ownership.alone_problems(folder, folder=True)]
+    found = []
+    try:
+        names = [] if wrong else sorted(os.listdir(folder))
+    except OSError as error:
+        wrong.append(f"{folder} cannot be read: {error.strerror}")
+        names = []
+    for path in (os.path.join(folder, name) for name in names if name.endswith(".json")):
+        wrong += ownership.alone_problems(path)
+        use = _load(path)
+        if use is None:
+            wrong.append(f"{path} is not a note of this version that a drive's statement was used up")
+        else:
+            found.append(use)
+    if wrong:
+        raise ledger_format.Untrusted(wrong)
+    return found
+
+
+def _load(path: str) -> RetiredUse | None:
+    try:
+        return base.parse(RetiredUse, files.read_json(path))
+    except (OSError, ValueError, base.WrongShape):
+        return None
+
+
+def use_of(known: t.Iterable[RetiredUse], identity: Names) -> RetiredUse | None:
+    """Return the last use of a drive's statement; also one that a place noted which told other names of it."""
+    own = [use for use in known if _is_same(use.identity, identity)]
+    return max(own, key=lambda use: use.time, default=None)
+
+
+def _is_same(noted: Names, identity: Names) -> bool:
+    return all(noted.get(key) == identity.get(key) for key in OWN_NAMES) or may_be_one(noted, identity)
+
+
+def note(state_dir: str, identity: Names, run_id: str, statement: str, members: t.Sequence[str]) -> None:
+    """Note, before the first write, that a drive's statement is used up. members: keys of what goes with it. Raises
+    OSError, and Untrusted.
+    """
+    before = use_of(uses(state_dir), identity)
+    if before is not None and (before.run_id, before.statement) == (run_id, statement):
+        return
+    names = {key: t.cast("str | None", identity.get(key)) for key in NAMES}
+    use = RetiredUse(run_id, now(), names, statement, list(members), SCHEMA_VERSION)
+    path = path_of(state_dir, identity)
+    files.make_folders(os.path.dirname(path))
+    files.write_atomic(path, json.dumps(base.to_json(use), indent=1) + "\n")
+
+
+def why_not(statement: str, use: RetiredUse | None, facts: Facts, run_id: str | None, today: datetime.date) -> list[str]:
+    """Return why a statement lifts nothing of what the drive holds, from what is noted and from its date."""
+    found = []
+    date = None if statement == "true" else datetime.date.fromisoformat(statement)
+    if date is not None and date > today + _DAY:
+        found.append(f"retired: {statement} is in the future")
+    if use is not None and not _is_newer(statement, use):
+        found.append(used_up(use.run_id, use.time, today))
+    known = facts.own_data
+    if known is not None and known.state == WRITING and known.run_id != run_id:
+        found.append(f"run {known.run_id} is not finished with it; end that first (stop.yml, or qualify.yml to resume)")
+    end = datetime.datetime.combine(date, datetime.time(), datetime.timezone.utc) + _DAY if date else None
+    for one in facts.holdings.contents if end else ():
+        if end and one.used_s >= end.timestamp():
+            found.append(f"{one.kind} {one.uuid} on it was used after {statement}")
+    return found
+
+
+def used_up(run_id: str, time: str, today: datetime.date) -> str:
+    """Return the words for a statement that a run has used."""
+    return (
+        f"run {run_id} used the statement up on {time[:10]}, and this is what came onto the drive since; if nobody needs "
+        f"that either, write retired: {today.isoformat()}"
+    )
+
+
+def _is_newer(statement: str, use: RetiredUse) -> bool:
+    """Return whether a statement was made after a use: of that very day it is another one than was used."""
+    return statement not in ("true", use.statement) and statement >= use.time[:10]

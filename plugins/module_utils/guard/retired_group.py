@@ -1,0 +1,158 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The drives of a check whose entries say `retired`, judged together: an array or a volume group is given up only if all
+of its members are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import typing as t
+
+from ..core.host import Host
+from ..drive import identity
+from ..drive.entry import Entry
+from ..records import base
+from ..records.guard import Refusal
+from ..records.ledger import RetiredUse
+from . import ledger_format, retired
+from .facts import Facts, Machine, add
+from .probe import probe
+from .retired import CODES
+from .self_described import Member
+
+
+@dataclasses.dataclass
+class Retired:
+    """What the statement of one entry comes to. statement: true or a date, None without one; why: why it lifts nothing;
+    codes: that it lifts. is_proposal: nobody said it, discover.yml asks what it would lift.
+    """
+
+    statement: str | None = None
+    why: list[str] = dataclasses.field(default_factory=list)
+    codes: tuple[str, ...] = ()
+    lifts_lines: bool = False
+    is_proposal: bool = False
+
+    def refuse(self, why: t.Iterable[str]) -> None:
+        """Lift nothing."""
+        self.why, self.codes, self.lifts_lines = [*self.why, *why], (), False
+
+
+class Seen(t.Protocol):
+    """A drive of the check (guard_check)."""
+
+    entry: Entry | None
+    facts: Facts | None
+    retired: Retired
+
+    def standing(self, run_id: str | None) -> list[Refusal]:
+        """Return the refusals that are left."""
+
+    def unlifted(self, run_id: str | None) -> list[Refusal]:
+        """Return those that are left with the statement, also if it is only proposed."""
+
+
+class RetiredGroup:
+    """Judges the statements of a check. state_dir: None: nobody could know whether one is used up, so none counts."""
+
+    def __init__(self, host: Host, state_dir: str | None, run_id: str | None) -> None:
+        self._host, self._state_dir, self._run_id = host, state_dir, run_id
+        self._today = datetime.datetime.now(datetime.timezone.utc).date()
+        self._uses: list[RetiredUse] = []
+        self._untrusted: list[str] = []
+
+    def state(self, seen: t.Sequence[Seen], content_is_ours: bool) -> None:
+        """Judge each statement by what is noted of it and what begins on its drive, before the look."""
+        stated = [one for one in seen if one.facts and one.entry and one.entry.options.retired]
+        if stated:
+            self._read_uses()
+        for one in stated:
+            assert one.facts and one.entry
+            one.retired = self._judge(one.facts, str(one.entry.options.retired), content_is_ours)
+
+    def propose(self, seen: t.Sequence[Seen]) -> None:
+        """Judge a statement for each drive that was found, as one made today."""
+        self._read_uses()
+        for one in seen:
+            if one.facts and one.facts.kind == "drive":
+                use = retired.use_of(self._uses, base.to_json(one.facts.identity))
+                one.retired = self._judge(one.facts, self._today.isoformat() if use else "true", False)
+                one.retired.is_proposal = True
+
+    def _read_uses(self) -> None:
+        try:
+            self._uses = retired.uses(self._state_dir)
+        except ledger_format.Untrusted as error:
+            self._untrusted = error.problems
+
+    def _judge(self, facts: Facts, statement: str, content_is_ours: bool) -> Retired:
+        if self._untrusted:
+            add(facts.untrusted, *self._untrusted)
+            return Retired(statement, ["nobody knows whether the statement was used"])
+        if self._state_dir is None:
+            return Retired(statement, ["without ssd_state_dir nobody knows whether the statement was used"])
+        use = retired.use_of(self._uses, base.to_json(facts.identity))
+        if use and self._run_id and (use.run_id, use.statement) == (self._run_id, statement):
+            if content_is_ours:
+                return Retired(statement, [], CODES, True)
+            # What came onto the drive since is nobody's to give up; lines were given up for the whole run.
+            return Retired(statement, [retired.used_up(use.run_id, use.time, self._today)], (), True)
+        why = [*retired.why_not(statement, use, facts, self._run_id, self._today), *facts.holdings.problems]
+        return Retired(statement, why) if why else Retired(statement, [], CODES, True)
+
+    def join(self, seen: t.Sequence[Seen], beside: t.Sequence[Entry], shared: Machine) -> None:
+        """Judge them by what the look found, and by the members that belong together. beside: further retired drives."""
+        for one in seen:
+            if one.retired.codes and one.facts and one.facts.holdings.problems:
+                one.retired.refuse(one.facts.holdings.problems)
+        erased = {key for use in self._uses for key in use.members}
+        elsewhere: set[str] | None = None
+        changed = True
+        while changed:
+            changed = False
+            for one in [each for each in seen if each.retired.codes]:
+                present = erased | {key for other in seen if other is not one for key in self._given_up(other)}
+                missing = _missing(one, present)
+                if missing and beside:
+                    elsewhere = self._beside(beside, shared) if elsewhere is None else elsewhere
+                    missing = _missing(one, present | elsewhere)
+                if missing:
+                    one.retired.refuse(missing)
+                    changed = True
+
+    def _given_up(self, one: Seen) -> set[str]:
+        """Return the parts on a drive that nothing else keeps."""
+        if not one.retired.codes or not one.facts or one.unlifted(self._run_id):
+            return set()
+        return {member.key for member in _members(one.facts)}
+
+    def _beside(self, entries: t.Sequence[Entry], shared: Machine) -> set[str]:
+        """Return the parts on other retired drives of the run, which the job looks at when their turn comes."""
+        found: set[str] = set()
+        for entry in entries:
+            try:
+                names = identity.find(self._host, entry)
+                facts = probe(self._host, names[0], None, shared) if len(names) == 1 else None
+            except Exception:  # whatever it is: a drive that can't be looked at is no member
+                continue
+            if facts and self._judge(facts, str(entry.options.retired), False).codes:
+                found |= {member.key for member in _members(facts)}
+        return found
+
+
+def _members(facts: Facts) -> list[Member]:
+    return [one.member for one in facts.holdings.contents if one.member]
+
+
+def _missing(one: Seen, present: t.Collection[str]) -> list[str]:
+    """Return which parts of what is on a drive are on none that is retired, and here."""
+    own = {member.key for member in _members(one.facts)} if one.facts else set()
+    return [
+        f"{member.kind} {member.name} has {len(member.needed)} members, and {part} is on no retired drive of this host"
+        for member in (_members(one.facts) if one.facts else ())
+        for key, part in member.missing_keys.items()
+        if key not in own and key not in present
+    ]

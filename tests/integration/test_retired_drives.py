@@ -1,0 +1,237 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What `retired: true` lifts, and what it does not: each row is a drive as somebody may have left it, and whether anybody
+who is not at the keyboard could still need it. The guard itself judges all of them at once.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import struct
+import uuid
+
+import members_on_disk
+import on_disk
+import pytest
+from wrong_drive import MIB, SIZE, needs, run
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.data_scan import Terms
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check, ledger_format, retired
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.ledger import LedgerEntry
+
+GIB = 1 << 30
+VSAN = "381CFCCC-7288-11E0-92EE-000C2911D0B2"
+ANYTHING = " "
+TODAY = datetime.datetime.now(datetime.timezone.utc).date()
+# {name: (what has to be in the refusal, "" where it is given up; function)}
+STAGES = {}
+
+
+def stage(name, says="", size=SIZE):
+    return lambda function: STAGES.setdefault(name, (says, size, function)) and function
+
+
+def write(disk, pieces, base=0):
+    for offset, data in pieces:
+        disk.write(offset + base if offset >= 0 else offset, data)
+
+
+def within(disk, *argv, offset, length=0, **options):
+    """A command on a part of the drive; length: 0 for all behind the offset."""
+    limit = ["--sizelimit", str(length)] if length else []
+    path = run("losetup", "--find", "--show", "--offset", str(offset), *limit, disk.path)
+    try:
+        run(*argv, path, **options)
+    finally:
+        run("losetup", "--detach", path)
+
+
+def ext4(*options):
+    return ("mkfs.ext4", "-q", "-E", "nodiscard", *options)
+
+
+def gpt(disk, *types):
+    """Partitions of these types, of 16 MiB each, and one of the rest."""
+    sizes = ["+16M"] * (len(types) - 1) + ["0"]
+    for number, (kind, size) in enumerate(zip(types, sizes), 1):
+        run("sgdisk", "-n", f"{number}:0:{size}", "-t", f"{number}:{kind}", "-c", f"{number}:name {number}", disk.path)
+
+
+def luks(disk, version):
+    given = ("--pbkdf", "pbkdf2", "--pbkdf-force-iterations", "1000", "--type", f"luks{version}")
+    run("cryptsetup", "luksFormat", "-q", *given, disk.path, input="secret")
+
+
+def first_half(disk, *argv, base=0):
+    """What a command makes on a device of twice the size, as far as it lies on this one."""
+    whole = disk.file + ".whole"
+    run("truncate", "-s", str(2 * disk.sealed_bytes), whole)
+    run(*argv, whole)
+    with open(whole, "rb") as file:
+        disk.write(base, file.read(min(disk.sealed_bytes - base, 64 * MIB)))
+    os.unlink(whole)
+
+
+def group(disk, volumes, drives=1, more="", base=0, size_bytes=SIZE):
+    write(disk, members_on_disk.volume_group("data", drives, volumes, more, size_bytes)[0], base)
+
+
+# --- given up -----------------------------------------------------------------
+
+stage("blank")(lambda disk: None)
+stage("raw data")(lambda disk: disk.write(5 * MIB, os.urandom(MIB)))
+stage("ext4")(lambda disk: run(*ext4(), disk.path))
+stage("ext2")(lambda disk: run("mkfs.ext2", "-q", disk.path))
+stage("xfs", size=400 * MIB)(lambda disk: run("mkfs.xfs", "-q", disk.path))
+stage("btrfs", size=200 * MIB)(lambda disk: run("mkfs.btrfs", "-q", disk.path))
+stage("swap")(lambda disk: run("mkswap", disk.path))
+stage("LUKS 1")(lambda disk: luks(disk, 1))
+stage("LUKS 2")(lambda disk: luks(disk, 2))
+stage("a volume group of its own")(lambda disk: group(disk, {"srv": (0, 10, "")}))
+stage("a table that is gone")(lambda disk: within(disk, *ext4(), offset=MIB))
+stage("an array of one")(lambda disk: write(disk, members_on_disk.array(1, 1, 0)))
+stage("an MBR with a logical partition")(
+    lambda disk: run("sfdisk", "-q", disk.path, input="label: dos\n,16M,83\n,,5\n,10M,82\n")
+)
+
+
+@stage("a whole server's GPT", size=4 * GIB)
+def _server(disk):
+    gpt(disk, "EF00", "8300", "8200", "8300")
+    within(disk, *ext4("-L", "srv"), offset=17 * MIB, length=16 * MIB)
+    within(disk, "mkswap", offset=33 * MIB, length=16 * MIB)
+    within(disk, *ext4("-L", "data"), offset=49 * MIB, length=4000 * MIB)
+
+
+@stage("an ext4 on a volume")
+def _volume(disk):
+    gpt(disk, "8E00")
+    group(disk, {"root": (0, 8, "")}, base=MIB, size_bytes=46 * MIB)
+    within(disk, *ext4(), offset=2 * MIB, length=8 * MIB)
+
+
+# --- refused ------------------------------------------------------------------
+
+for _name, _says in (("bcache", "bcache"), ("ceph_bluestore", "ceph_bluestore"), ("zfs_member", "a member of ZFS")):
+    stage(f"{_name} on the drive", _says)(lambda disk, name=_name: write(disk, on_disk.PIECES[name]))
+stage("bcachefs", "bcachefs")(lambda disk: write(disk, on_disk.BCACHEFS))
+for _name, _type, _says in (
+    ("vSAN", VSAN, ""),
+    ("an unknown type", str(uuid.UUID(int=7)), "type that is not known"),
+    ("ZFS", "BF01", "ZFS"),
+    ("an OSD of Ceph", "4FBD7E29-9D25-41B8-AFD0-062C0CEFF05D", "Ceph"),
+    ("Storage Spaces", "E75CAF8F-F680-4CEE-AFA3-B001E56EFC2D", "Storage Spaces"),
+    ("md without its superblock", "FD00", "linux_raid_member"),
+    ("LVM without its label", "8E00", "LVM2_member"),
+):
+    stage(f"a partition of {_name}", _says or ANYTHING)(lambda disk, kind=_type: gpt(disk, kind))
+stage("half a mirror of md", "md server:0 has 2 members")(lambda disk: write(disk, members_on_disk.array(1, 2, 0)))
+stage("half a volume group", "LVM data has 2 members")(lambda disk: group(disk, {"srv": (0, 10, "")}, 2))
+stage("an exported volume group", "exported")(lambda disk: group(disk, {}, 1, 'flags = ["EXPORTED"]\n'))
+stage("a cluster's volume group", "lock_type")(lambda disk: group(disk, {}, 1, 'lock_type = "sanlock"\n'))
+stage("another host's volume group", "system_id")(lambda disk: group(disk, {}, 1, 'system_id = "rack9"\n'))
+stage("a volume of Ceph", "OSD of Ceph")(lambda disk: group(disk, {"osd-block-1": (0, 9, "")}))
+stage("a larger physical volume", "something larger")(lambda disk: group(disk, {}, size_bytes=2 * SIZE))
+stage("half a stripe", "something larger")(lambda disk: first_half(disk, *ext4()))
+stage("half a stripe, its table gone", "something larger")(lambda disk: first_half(disk, *ext4(), base=MIB))
+stage("half a stripe with a GPT", "for another device")(lambda disk: first_half(disk, "sgdisk", "-n", "1:0:+16M"))
+stage("the journal of a file system elsewhere", "jbd")(
+    lambda disk: run("mkfs.ext4", "-q", "-b", "4096", "-O", "journal_dev", disk.path)
+)
+stage("a lost table of a mirror", "a member of md")(
+    lambda disk: disk.write(-MIB - 8192, struct.pack("<II", 0xA92B4EFC, 1).ljust(4096, b"\1"))
+)
+stage("a lost table of a pool", "zfs_member")(
+    lambda disk: disk.write(131072 + MIB, struct.pack("<Q", 0x00BAB10C))
+)
+stage("a lost table of LVM", "LVM2_member")(lambda disk: disk.write(MIB + 512, on_disk.lvm_label(SIZE)))
+stage("a RAID controller's member", "DDF")(lambda disk: disk.write(-512, b"\xde\x11\xde\x11".ljust(512, b"\1")))
+
+
+@stage("xfs with its log elsewhere", "log is on another device", 400 * MIB)
+def _log(disk):
+    run("mkfs.xfs", "-q", disk.path)
+    disk.write(48, bytes(8))
+
+
+@stage("the header of another LUKS", "header of another device")
+def _detached(disk):
+    luks(disk, 1)
+    disk.write(104, bytes(4))
+
+
+@stage("ext4 for several hosts", "several hosts")
+def _mmp(disk):
+    run(*ext4("-O", "mmp"), disk.path)
+
+
+@stage("one of two devices of btrfs", "one of 2 devices", 200 * MIB)
+def _btrfs(disk):
+    other = disk.bench.disk("its other device", 200 * MIB)
+    run("mkfs.btrfs", "-q", "-d", "raid1", "-m", "raid1", disk.path, other.path)
+
+
+@stage("ext4 with its journal elsewhere", "journal is on another device")
+def _journal(disk):
+    journal = disk.bench.disk("a journal")
+    run("mkfs.ext4", "-q", "-b", "4096", "-O", "journal_dev", journal.path)
+    run(*ext4("-b", "4096", "-J", "device=" + journal.path), disk.path)
+
+
+@stage("a damaged GPT", "not whole")
+def _damaged(disk):
+    gpt(disk, "8300")
+    disk.write(-512, bytes(512))
+
+
+@stage("a table in a partition", "gpt")
+def _nested(disk):
+    gpt(disk, "8300")
+    within(disk, "sgdisk", "-n", "1:0:0", offset=MIB, length=46 * MIB)
+
+
+@stage("a table of two kinds", "MBR")
+def _hybrid(disk):
+    gpt(disk, "8300", "8300")
+    run("sgdisk", "-h", "1", disk.path)
+
+
+@stage("half a mirror on a volume", "md server:0 has 2 members")
+def _md_on_lvm(disk):
+    group(disk, {"srv": (0, 30, "")})
+    write(disk, members_on_disk.array(1, 2, 0, size_sectors=20 * MIB // 512), base=MIB)
+
+
+@stage("half a volume group on an array", "LVM data has 2 members")
+def _lvm_on_md(disk):
+    write(disk, members_on_disk.array(1, 1, 0))
+    write(disk, members_on_disk.volume_group("data", 2, {}, size_bytes=30 * MIB)[0], base=MIB)
+
+
+@pytest.fixture(scope="module")
+def judged(make_bench):
+    """What the guard says of every drive of the table, each retired; and that it changed none."""
+    bench = make_bench()
+    needs("sgdisk", "mkfs.xfs", "mkfs.btrfs", "cryptsetup")
+    for name, (_says, size, function) in STAGES.items():
+        function(bench.disk(name, size))
+    names = list(STAGES)
+    for name in names:
+        bench.disks[name].seal()
+    state_dir = os.path.join(bench.folder, "state")
+    entries = [parse(dict(bench.disks[name].entry, retired=True)) for name in names]
+    found = guard_check.check(Host(), entries, state_dir=state_dir, terms=Terms(0.5))
+    assert not [name for name in names if bench.disks[name].has_changed()]
+    return dict(zip(names, found))
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_a_retired_drive_is_given_up_where_it_is_nobody_elses(judged, name):
+    found, says = judged[name], STAGES[name][0]
+    told = {refusal.code: refusal.message for refusal in found.refusals}
+    assert found.eligible is not bool(says), told
+    assert says in told.get("not_given_up", ANYTHING), told
