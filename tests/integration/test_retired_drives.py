@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import shutil
 import struct
 import uuid
 
@@ -235,3 +236,150 @@ def test_a_retired_drive_is_given_up_where_it_is_nobody_elses(judged, name):
     told = {refusal.code: refusal.message for refusal in found.refusals}
     assert found.eligible is not bool(says), told
     assert says in told.get("not_given_up", ANYTHING), told
+
+
+# --- drives that belong together ----------------------------------------------
+
+
+def together(*disks, retired_ones=None, state_dir=None, **options):
+    """What the guard says of drives in one inventory, all or some of them retired: {disk: why not}."""
+    state_dir = state_dir or os.path.join(disks[0].bench.folder, "state")
+    chosen = disks if retired_ones is None else retired_ones
+    entries = [parse(dict(disk.entry, **({"retired": True} if disk in chosen else {}))) for disk in disks]
+    found = guard_check.check(Host(), entries, state_dir=state_dir, terms=Terms(0.2), **options)
+    return [" ".join(f"{one.code} {one.message}" for one in each.refusals) for each in found]
+
+
+@pytest.mark.parametrize("kind", ["LVM", "md"])
+def test_members_are_given_up_together_or_not_at_all(make_bench, kind):
+    bench = make_bench()
+    first, second = bench.disk("first"), bench.disk("second")
+    number = uuid.uuid4()
+    if kind == "LVM":
+        pieces = members_on_disk.volume_group("data", 2, {"srv": (0, 10, ""), "home": (1, 10, "")})
+    else:
+        pieces = [members_on_disk.array(1, 2, own, number) for own in range(2)]
+    for disk, one in zip((first, second), pieces):
+        write(disk, one)
+    assert together(first, second) == ["", ""]
+    why = together(first, second, retired_ones=[first])
+    assert "is on no retired drive of this host" in why[0] and "signature" in why[1]
+    state_dir = os.path.join(bench.folder, "state")
+    found = guard_check.check(
+        Host(),
+        [parse(dict(first.entry, retired=True))],
+        state_dir=state_dir,
+        terms=Terms(0.2),
+        beside=[parse(dict(second.entry, retired=True))],
+    )
+    assert found[0].eligible, found[0].refusals  # as a host job checks one of them, with the others of its plan
+    # The first one is erased; of the second one's group nothing else is missing then.
+    retired.note(state_dir, found[0].identity.__dict__, "r1", "true", found[0].members)
+    first.write(0, bytes(SIZE))
+    assert together(second, state_dir=state_dir) == [""]
+
+
+# --- the statement ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "statement, used, days, says",
+    [
+        (True, None, 0, ""),
+        (True, True, 0, "used the statement up"),
+        (TODAY.isoformat(), True, 0, ""),
+        (TODAY.isoformat(), True, -1, ""),
+        (TODAY.isoformat(), TODAY.isoformat(), 0, "used the statement up"),
+        ((TODAY - datetime.timedelta(days=2)).isoformat(), True, 0, "used the statement up"),
+        ((TODAY - datetime.timedelta(days=2)).isoformat(), None, 0, "was used after"),
+        ((TODAY + datetime.timedelta(days=3)).isoformat(), None, 0, "in the future"),
+    ],
+)
+def test_a_statement_is_used_up_and_renewed_by_a_newer_date(make_bench, statement, used, days, says):
+    """used: the statement that a run used before, so many days from today."""
+    bench = make_bench()
+    disk = bench.spare
+    run(*ext4(), disk.path)
+    within(disk, "debugfs", "-w", "-R", "set_super_value mtime now", offset=0)
+    state_dir = os.path.join(bench.folder, "state")
+    entry = parse(dict(disk.entry, retired=statement))
+    check = lambda: guard_check.check(Host(), [entry], state_dir=state_dir, terms=Terms(0.2))[0]
+    found = check()
+    if used is not None:
+        retired.note(state_dir, found.identity.__dict__, "r1", parse(dict(disk.entry, retired=used)).options.retired, [])
+        found = check()
+    told = {refusal.code: refusal.message for refusal in found.refusals}
+    assert found.eligible is not bool(says) and says in told.get("not_given_up", ""), told
+    if says:
+        assert any("ext" in text and "last used" in text for text in found.holds)
+    else:
+        assert found.gives_up and found.gives_up[0].startswith("ext")
+
+
+@pytest.mark.parametrize(
+    "state, reason, says",
+    [("writing", "", "is not finished with it"), ("released", "", ""), ("evidence", "it is slow", "kept as evidence")],
+)
+def test_what_a_run_left_is_not_given_up_before_it_is_over(make_bench, state, reason, says):
+    disk = make_bench().spare
+    run(*ext4(), disk.path)
+    state_dir = os.path.join(disk.bench.folder, "state")
+    (found,) = guard_check.check(Host(), [parse(disk.entry)], state_dir=state_dir, terms=Terms(0.2))
+    names = ledger_format.names_of(found.identity.__dict__)
+    ledger_format.write(state_dir, LedgerEntry("r1", state, names, 1, reason=reason))
+    (why,) = together(disk, state_dir=state_dir)
+    assert bool(why) is bool(says) and says in why, why
+
+
+@pytest.mark.parametrize(
+    "line, lifted",
+    [
+        ("UUID={uuid} /srv ext4 defaults 0 2", True),
+        ("/dev/disk/by-uuid/{uuid} /srv ext4 defaults 0 2", True),
+        ("UUID={uuid} /srv ext4 journal_path=/dev/loop7 0 2", False),
+        ("/dev/loop7 /srv ext4 journal_path=/dev/disk/by-uuid/{uuid} 0 2", False),
+    ],
+)
+def test_a_line_of_fstab_is_given_up_where_it_names_the_drive_alone(make_bench, tmp_path, monkeypatch, line, lifted):
+    disk = make_bench().spare
+    run(*ext4(), disk.path)
+    own = run("blkid", "-p", "-o", "value", "-s", "UUID", disk.path)
+    fstab = tmp_path / "fstab"
+    fstab.write_text(line.format(uuid=own) + "\n")
+    read = Host.read
+    monkeypatch.setattr(Host, "read", lambda host, path: fstab.read_text() if path == "/etc/fstab" else read(host, path))
+    entry = parse(dict(disk.entry, retired=True))
+    (found,) = guard_check.check(Host(), [entry], state_dir=os.path.join(disk.bench.folder, "s"), terms=Terms(0.2))
+    assert found.eligible is lifted, found.refusals
+    assert any("fstab" in text for text in found.gives_up or ()) is lifted
+
+
+def test_a_drive_back_in_production_is_not_erased_again(make_bench):
+    """The whole of it, as it is played: the plan says what goes, the run uses the statement up, whoever used the drive
+    since keeps it, also where the host's state is lost, until a newer statement.
+    """
+    bench = make_bench()
+    disk = bench.disk("used")
+    gpt(disk, "8300")
+    within(disk, *ext4("-L", "srv"), offset=MIB, length=46 * MIB)
+    disk.entry["retired"] = True
+    planned = bench.play("-e", "ssd_mode=plan", entries=[disk.entry])
+    assert planned.code == 0 and "retired, gives up partition 1" in planned.output, planned.output
+    assert "label srv" in planned.output and planned.changed == []
+    first = bench.play(playbook="purge", entries=[disk.entry])
+    assert first.code == 0 and first.changed == ["used"], first.output
+    (record,) = [one for one in first.results() if one["kind"] == "drive"]
+    assert record["retired"] == "true" and any("label srv" in text for text in record["gives_up"])
+    blank = bench.play(playbook="purge", entries=[disk.entry])
+    assert blank.code == 0, blank.output
+    run(*ext4("-L", "production"), disk.path)
+    again = bench.play(playbook="purge", entries=[disk.entry])
+    again.refused("used", "signature", "not_given_up")
+    for folder in bench.site.state.glob("retired"):
+        shutil.rmtree(folder)
+    forgotten = bench.play(playbook="purge", entries=[disk.entry])
+    assert "used the statement up" in forgotten.output and forgotten.code != 0, forgotten.output
+    forgotten.untouched("used")
+    disk.entry["retired"] = TODAY.isoformat()
+    renewed = bench.play(playbook="purge", entries=[disk.entry])
+    assert renewed.code == 0 and renewed.changed == ["used"], renewed.output

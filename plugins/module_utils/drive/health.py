@@ -79,6 +79,20 @@ class Health:
     is_in_database: bool | None = None
 
 
+def power_on_hours(host: Host, identity: t.Mapping[str, t.Any]) -> int | None:
+    """Return for how long a drive was in use; None where it does not tell."""
+    transport, path = identity.get("transport"), str(identity.get("path"))
+    if transport in WITHOUT_HEALTH or transport == TRANSPORT:
+        return None
+    if transport == "nvme":
+        log, _error = ask(host, ["nvme", "smart-log", path, "--output-format=json"])
+        return nvme_number(log.get("power_on_hours"))
+    log, _error = ask(host, ["smartctl", "--json=c", "-A", path], any_code=True)
+    told = log.get("power_on_time")
+    hours = told.get("hours") if isinstance(told, t.Mapping) else None
+    return hours if isinstance(hours, int) else None
+
+
 def merge(one: Health, other: Health) -> Health:
     """Return one health with what the other one has of it."""
     return dataclasses.replace(one, **{key: value for key, value in vars(other).items() if value not in (None, "", ())})

@@ -97,7 +97,7 @@ def why_not(statement: str, use: RetiredUse | None, facts: Facts, run_id: str | 
     date = None if statement == "true" else datetime.date.fromisoformat(statement)
     if date is not None and date > today + _DAY:
         found.append(f"retired: {statement} is in the future")
-    if use is not None and not _is_newer(statement, use):
+    if use is not None and not is_newer(statement, use):
         found.append(used_up(use.run_id, use.time, today))
     known = facts.own_data
     if known is not None and known.state == WRITING and known.run_id != run_id:
@@ -117,6 +117,6 @@ def used_up(run_id: str, time: str, today: datetime.date) -> str:
     )
 
 
-def _is_newer(statement: str, use: RetiredUse) -> bool:
+def is_newer(statement: str, use: RetiredUse) -> bool:
     """Return whether a statement was made after a use: of that very day it is another one than was used."""
     return statement not in ("true", use.statement) and statement >= use.time[:10]

@@ -9,6 +9,7 @@ import typing as t
 
 from ..core.host import Host
 from ..drive.entry import parse
+from ..drive.health import power_on_hours
 from ..guard.data_scan import Terms
 from ..guard.guard_check import discover, inspect
 from ..records import base
@@ -43,6 +44,8 @@ def module_result(host: Host, options: dict[str, t.Any]) -> dict[str, t.Any]:
         drives += [entry for entry in discover(host, options["state_dir"], terms) if entry["path"] not in named]
     for entry in drives:
         identity = base.parse(Identity, entry["identity"]) if entry["identity"] else None
+        if identity and entry.get("may_retire"):
+            entry["power_on_hours"] = power_on_hours(host, entry["identity"])
         found = purges(host, identity, [refusal["code"] for refusal in entry["refusals"]])
         entry["purge"] = base.to_json(found.offers)
         entry["purge_capabilities"] = base.to_json(found.capabilities)

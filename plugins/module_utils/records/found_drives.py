@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
-from .base import Annotated, Json, Limits, OrMissing, Positive
+from .base import Annotated, Count, Json, Limits, OrMissing, Positive
 from .guard import Look, Refusal
 from .identity import Identity
 from .ledger import OwnData
@@ -64,6 +64,8 @@ class FoundDrive:
     members: OrMissing[Annotated[t.List[_Told], Limits(max_items=1000)]] = None
     # Of a drive that was found: the value of retired with which it could be erased.
     may_retire: OrMissing[Annotated[str, Limits(max_length=10)]] = None
+    # Then only; null: it does not tell.
+    power_on_hours: t.Optional[Count] = None
     # Those for this kind of drive, strongest first.
     purge: OrMissing[Annotated[t.List[OfferedPurge], Limits(max_items=1000)]] = None
     # What the drive reported about each family of methods, or error, why it could not be queried.

@@ -45,6 +45,7 @@ from . import (
     service_drives,
     service_plans,
     unavailable_hosts,
+    used_statements,
     wear,
 )
 from .begun_run import BegunRun
@@ -270,10 +271,15 @@ def _skipped(why: str, chosen: _Chosen) -> Decision:
 def _leave_out_drives(request: Request, chosen: _Chosen, hosts: _Participants) -> _Participants:
     """Leave out drives in quarantine, refused or not approved."""
     run, own = chosen.run, chosen.own
-    # Nothing is erased of which a ledger could tell.
+    but = run.id if run else ""
+    # Nothing is erased of which a ledger could tell, or for which a statement is used.
     compared = [] if chosen.service else ledger_age.drives_to_compare(hosts.views, run)
-    last_runs = last_run_of_drive.of_drives(own, compared, but=run.id if run else "")
+    last_runs = last_run_of_drive.of_drives(own, compared, but=but)
     lost = ledger_age.lost(hosts.views, last_runs, own)
+    if not chosen.service:
+        used = last_run_of_drive.used_retired(own, used_statements.drives(hosts.views, run), but=but)
+        today = datetime.datetime.now(datetime.timezone.utc).date()
+        lost = {**used_statements.lost(hosts.views, used, run, today), **lost}
     kept = excluded_drives.of_run(chosen.before)
     views = excluded_drives.exclude(hosts.views, run, request.marks, kept, request.approved, request.without.drives)
     views = earlier_rates.with_rates(views, own, run.id if run else "")

@@ -20,7 +20,7 @@ from .findings import named_once
 
 _HEAD = (
     "The drives of the fleet, to copy into an inventory. Keep only those to erase and qualify.",
-    "A drive that may not be erased is a comment with the reasons.",
+    "A drive that may not be erased is a comment with the reasons. Uncomment a used drive if nobody needs what it holds.",
 )
 _ENTRY_INDENT = " " * 8
 _WIDTH = 120
@@ -63,6 +63,8 @@ def _host(host: str, answer: t.Any) -> list[str]:
         named = _named(drive)
         if named and drive.eligible and not _is_template(named):
             chosen.append(f"{_ENTRY_INDENT}{_entry(named)}  # {_about(drive)}")
+        elif named and drive.may_retire and not _is_template(named):
+            rest += _retired(drive, named)
         else:
             rest += _comments(_ENTRY_INDENT, [f"not eligible: {_about(drive)}", *_reasons(drive, named)])
     lines += ["      ssd_drives:" if chosen else "      ssd_drives: []", *chosen, *rest]
@@ -71,6 +73,17 @@ def _host(host: str, answer: t.Any) -> list[str]:
     if not drives:
         lines += _comments(_ENTRY_INDENT, ["no drive found"])
     return lines
+
+
+def _retired(drive: FoundDrive, named: Named) -> list[str]:
+    """Return a used drive as an entry that only has to be uncommented, with what that would give up."""
+    hours = "" if drive.power_on_hours is None else f", in use for {drive.power_on_hours:,} h"
+    lines = [f"{_ENTRY_INDENT}# {_entry(named)}  # used: {_about(drive)}{hours}"]
+    value = "true" if drive.may_retire == "true" else f'"{_one_line(str(drive.may_retire))}"'
+    lines.append(f"{_ENTRY_INDENT}#   retired: {value}")
+    held = (drive.holds or [])[:MOST_REASONS]
+    told = [f"holds {text}" for text in held] or [f"{one.code}: {named_once(one, named[1])[1]}" for one in drive.refusals]
+    return [*lines, *(line for text in told for line in _comments(_ENTRY_INDENT + "#   ", [text]))]
 
 
 def _named(drive: FoundDrive) -> Named | None:

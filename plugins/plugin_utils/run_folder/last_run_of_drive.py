@@ -10,6 +10,9 @@ from __future__ import annotations
 import os
 import typing as t
 
+from ...module_utils.core.files import SCHEMA_VERSION
+from ...module_utils.drive.identity import NAMES
+from ...module_utils.records.ledger import RetiredUse
 from ..validation import record_check, sanitizer
 from . import results_log, run_record, runs
 
@@ -19,6 +22,7 @@ MOST_RUNS = 100
 MOST_BYTES = 512 << 20
 # Most lines are of tests, and cost no parsing.
 _DRIVE, _STARTED = b'"kind": "drive"', b'"state": "started"'
+_RETIRED = b'"retired":'
 _TEST = b'"kind": "test"'
 Key = tuple[str, str]
 
@@ -72,6 +76,24 @@ def begun(run: runs.KnownRun, wanted: t.Collection[Key]) -> set[Key]:
         and record["outcome"] != "refused"
         and (key := (record["host"], record["drive"])) in wanted
     }
+
+
+def used_retired(
+    own: t.Iterable[runs.KnownRun], labels: t.Collection[str], but: str = ""
+) -> dict[str, list[RetiredUse]]:
+    """{drive: the statements that it is retired which these runs used up}, on whatever host: a drive may be moved."""
+    found: dict[str, list[RetiredUse]] = {}
+    read = 0
+    for run in sorted(own, key=lambda run: (run.started, run.id), reverse=True)[:MOST_RUNS] if labels else ():
+        read += run_record.results_size(run.folder)
+        if read > MOST_BYTES:
+            break
+        for record in _records(run.folder, run.hosts, _RETIRED) if run.id != but else ():
+            if record["kind"] == "drive" and record.get("retired") and record["drive"] in labels:
+                names = {key: (record.get("identity") or {}).get(key) for key in NAMES}
+                use = RetiredUse(run.id, record["time"], names, record["retired"], [], SCHEMA_VERSION)
+                found.setdefault(record["drive"], []).append(use)
+    return found
 
 
 def wrote(left: Left, key: Key) -> bool:
