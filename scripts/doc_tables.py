@@ -31,7 +31,7 @@ import variables_page
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import table as checks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import hidden_capacity
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import refusals
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import refusals, rules
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import kernel_watch, self_test_wait, test_conditions
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import pcie
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import (
@@ -113,7 +113,9 @@ def refusals_table() -> Rows:
     rows: Rows = [("code", "what is wrong", "what counts", "what to do", "lifted by")]
     for code, text in refusals.REFUSALS.items():
         problem = re.sub(r"(: ?)?\{detail\}", lambda found: "" if found[1] else "…", text.problem)
-        lifted_by = f"`{text.overridable}`" if text.overridable else "nothing"
+        keys = [text.overridable] if text.overridable else []
+        keys += ["retired"] if code in rules.CONTENT_CODES else []
+        lifted_by = ", ".join(f"`{key}`" for key in keys) or "nothing"
         rows.append((f"`{code}`", problem, text.found, text.remedy, lifted_by))
     return rows
 

@@ -33,7 +33,8 @@ options:
       - An entry may also have options for that drive. C(allow) lists codes of refusals to override; only
         V(partition_table), V(signature), V(efi_system_partition), V(transport), V(removable), V(hard_disk),
         V(sanitize_failed), V(mentioned) and V(unseen_users) can be. C(ssd_overwrite_data=true) overrides
-        V(unsigned_data). C(passing_programs) is a list of programs that only look at the drive, each with C(path) and
+        V(unsigned_data). C(retired=true), or a date, gives up all that is the drive's own alone, until a run has erased
+        the drive. C(passing_programs) is a list of programs that only look at the drive, each with C(path) and
         optionally C(opens_for_writing).
     type: list
     elements: raw
@@ -216,6 +217,30 @@ drives:
       type: list
       elements: dict
       sample: [{code: partition_table, message: "22123A4F5B6C (/dev/nvme0n1): it has a partition table: gpt. ..."}]
+    holds:
+      description: What lies on the drive, as far as it describes itself.
+      type: list
+      elements: str
+      sample: ["a GPT", "partition 1 \"data\": ext, label srv, UUID ..., last used 2026-10-01 12:00 UTC"]
+    gives_up:
+      description: What C(retired) of the drive's entry gives up; empty if it lifts nothing or the drive may not be erased.
+      type: list
+      elements: str
+      sample: ["ext, label srv, UUID ..., last used 2026-10-01 12:00 UTC"]
+    members:
+      description: Which parts of arrays and volume groups lie on the drive.
+      type: list
+      elements: str
+      sample: ["md 6e1f7a34-5dd2-4f6b-8d0b-1c2f3a4b5c6d 0"]
+    may_retire:
+      description: With O(discover=true), the value of C(retired) with which a drive that is refused could be erased.
+      returned: when there is one
+      type: str
+      sample: "true"
+    power_on_hours:
+      description: For how long such a drive was in use; null if it does not report it.
+      type: int
+      sample: 12345
     passing:
       description: Programs that have it open but only probe drives, such as udev, smartd or multipathd. They are not
         a reason against erasing it.

@@ -28,8 +28,10 @@ def volume_group(name, drives, volumes, more="", size_bytes=48 * MIB):
     text = f'{name} {{\nid = "{_dashed(uuid.uuid4().hex)}"\nseqno = 3\nformat = "lvm2"\nstatus = ["RESIZEABLE"]\n{more}'
     text += f"extent_size = {_EXTENT_SECTORS}\nphysical_volumes {{\n{listed}}}\nlogical_volumes {{\n"
     for volume, (drive, extents, lines) in volumes.items():
-        segment = f'start_extent = 0\nextent_count = {extents}\ntype = "striped"\nstripe_count = 1\nstripes = ["pv{drive}", 0]'
-        text += f'{volume} {{\nid = "{_dashed(uuid.uuid4().hex)}"\nsegment_count = 1\n{lines}\nsegment1 {{\n{segment}\n}}\n}}\n'
+        segment = f'start_extent = 0\nextent_count = {extents}\ntype = "striped"\nstripe_count = 1'
+        segment += f'\nstripes = ["pv{drive}", 0]'
+        text += f'{volume} {{\nid = "{_dashed(uuid.uuid4().hex)}"\nsegment_count = 1\n{lines}\n'
+        text += f"segment1 {{\n{segment}\n}}\n}}\n"
     text += '}\n}\ncontents = "Text Format Volume Group"\nversion = 1\n'
     return [_physical_volume(one, text.encode() + b"\0", size_bytes) for one in ids]
 
@@ -67,5 +69,3 @@ def array(level, disks, own, group=None, data_sectors=2048, size_sectors=40 * MI
     total = sum(struct.unpack("<128I", bytes(block)))
     struct.pack_into("<I", block, 216, ((total & 0xFFFFFFFF) + (total >> 32)) & 0xFFFFFFFF)
     return [(4096, bytes(block))]
-
-

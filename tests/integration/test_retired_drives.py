@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What `retired: true` lifts, and what it does not: each row is a drive as somebody may have left it, and whether anybody
-who is not at the keyboard could still need it. The guard itself judges all of them at once.
+"""What `retired: true` lifts, and what it does not: each row is a drive as somebody may have left it, and whether
+anybody who is not at the keyboard could still need it. The guard itself judges all of them at once.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from wrong_drive import MIB, SIZE, needs, run
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.data_scan import Terms
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check, ledger_format, retired
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.data_scan import Terms
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.ledger import LedgerEntry
 
 GIB = 1 << 30
@@ -146,11 +146,15 @@ stage("the journal of a file system elsewhere", "jbd")(
 stage("a lost table of a mirror", "a member of md")(
     lambda disk: disk.write(-MIB - 8192, struct.pack("<II", 0xA92B4EFC, 1).ljust(4096, b"\1"))
 )
-stage("a lost table of a pool", "zfs_member")(
-    lambda disk: disk.write(131072 + MIB, struct.pack("<Q", 0x00BAB10C))
-)
+stage("a lost table of a pool", "zfs_member")(lambda disk: disk.write(131072 + MIB, struct.pack("<Q", 0x00BAB10C)))
 stage("a lost table of LVM", "LVM2_member")(lambda disk: disk.write(MIB + 512, on_disk.lvm_label(SIZE)))
 stage("a RAID controller's member", "DDF")(lambda disk: disk.write(-512, b"\xde\x11\xde\x11".ljust(512, b"\1")))
+
+
+@stage("an MBR on a RAID controller's member", "RAID controllers")
+def _controller(disk):
+    run("sfdisk", "-q", disk.path, input="label: dos\n,16M,83\n")
+    disk.write(-65536, os.urandom(512))
 
 
 @stage("xfs with its log elsewhere", "log is on another device", 400 * MIB)
@@ -303,10 +307,15 @@ def test_a_statement_is_used_up_and_renewed_by_a_newer_date(make_bench, statemen
     within(disk, "debugfs", "-w", "-R", "set_super_value mtime now", offset=0)
     state_dir = os.path.join(bench.folder, "state")
     entry = parse(dict(disk.entry, retired=statement))
-    check = lambda: guard_check.check(Host(), [entry], state_dir=state_dir, terms=Terms(0.2))[0]
+
+    def check():
+        return guard_check.check(Host(), [entry], state_dir=state_dir, terms=Terms(0.2))[0]
+
     found = check()
     if used is not None:
-        retired.note(state_dir, found.identity.__dict__, "r1", parse(dict(disk.entry, retired=used)).options.retired, [])
+        retired.note(
+            state_dir, found.identity.__dict__, "r1", parse(dict(disk.entry, retired=used)).options.retired, []
+        )
         found = check()
     told = {refusal.code: refusal.message for refusal in found.refusals}
     assert found.eligible is not bool(says) and says in told.get("not_given_up", ""), told
@@ -347,7 +356,9 @@ def test_a_line_of_fstab_is_given_up_where_it_names_the_drive_alone(make_bench, 
     fstab = tmp_path / "fstab"
     fstab.write_text(line.format(uuid=own) + "\n")
     read = Host.read
-    monkeypatch.setattr(Host, "read", lambda host, path: fstab.read_text() if path == "/etc/fstab" else read(host, path))
+    monkeypatch.setattr(
+        Host, "read", lambda host, path: fstab.read_text() if path == "/etc/fstab" else read(host, path)
+    )
     entry = parse(dict(disk.entry, retired=True))
     (found,) = guard_check.check(Host(), [entry], state_dir=os.path.join(disk.bench.folder, "s"), terms=Terms(0.2))
     assert found.eligible is lifted, found.refusals

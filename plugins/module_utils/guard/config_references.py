@@ -241,6 +241,9 @@ def read_tags(host: Host, facts: Facts) -> None:
 def probe_configured(host: Host, facts: Facts, shared: Machine) -> None:
     """Whether a file of the host, or the next resume, will want the drive or anything on it."""
     nodes = {identity.node(member) for member in facts.family}
+    for known in shared.configured:  # what a line of crypttab opens is the drive's too, also while it is closed
+        if known.where == "/etc/crypttab" and known.line and _names(host, facts, nodes, known.spec):
+            facts.tags.add("/dev/mapper/" + known.line.split(" ")[0])
     for known in shared.configured:
         if _names(host, facts, nodes, known.spec):
             told = f"{known.where} ({known.spec})"

@@ -78,6 +78,10 @@ _RESUME = re.compile(rb"\b(?:no)?resume=[^\s\"']+", re.IGNORECASE)  # `configure
 _BOOT_ENTRIES = "/sys/firmware/efi/efivars/Boot[0-9A-F][0-9A-F][0-9A-F][0-9A-F]-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 # A hard drive's node of a device path with a GPT partition's GUID: UEFI 2.10, 10.3.5.1.
 _HARD_DRIVE = re.compile(rb"\x04\x01\x2a\x00.{20}(.{16})\x02\x02", re.DOTALL)
+# What names a volume group by its bare name, to give volumes of it to others.
+_STORAGE = re.compile(
+    r"/etc/(pve|libvirt|xen|lxc|incus|cinder|nova|drbd|linstor|target|nvmet|kubernetes|cluster)(/|\.d/)"
+)
 _NOT_IN_FORCE = (
     ".bak",
     ".old",
@@ -207,6 +211,7 @@ def _read(host: Host, path: str) -> bytes | None:
 
 def probe_mentions(host: Host, facts: Facts, shared: Machine) -> None:
     """The lines that name the drive, or anything on it: file and line."""
+    _probe_groups(facts, shared)
     if shared.texts_cut:
         add(facts.mentioned, shared.texts_cut)
     names = _names(host, facts)
@@ -217,11 +222,18 @@ def probe_mentions(host: Host, facts: Facts, shared: Machine) -> None:
         if not any(name in lowered for name in plain):
             continue
         lines = list(_lines(text, pattern))
-        told = text.parsed and any(
-            found.startswith(text.path + " (") for found in (*facts.configured, *facts.lines)
-        )
+        told = text.parsed and any(found.startswith(text.path + " (") for found in (*facts.configured, *facts.lines))
         if lines and not told and not _as_shipped(host, text):
             add(facts.mentioned, *(f"{text.path}, line {number}" for number in lines[:2]))
+
+
+def _probe_groups(facts: Facts, shared: Machine) -> None:
+    """Whether a volume group or an array on the drive is what virtual machines or a cluster get their volumes from."""
+    names = {one.member.name for one in facts.holdings.contents if one.member}
+    for text in [text for text in shared.texts if _STORAGE.match(text.path)]:
+        for name in sorted(names):
+            if re.search((_WHOLE % re.escape(name)).encode(), text.data):
+                add(facts.holdings.problems, f"{text.path} gives volumes of {name} to virtual machines or a cluster")
 
 
 def _lines(text: HostFile, pattern: t.Pattern[bytes]) -> t.Iterable[int]:

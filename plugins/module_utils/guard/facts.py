@@ -63,8 +63,8 @@ class Mark(t.NamedTuple):
 
 
 class Hit(t.NamedTuple):
-    """Something that was recognised. kind: as libblkid calls it; offset: of it, or of the piece that was asked about, in
-    bytes, -1 where that is not known. length: of that piece, 0 for a single place.
+    """Something that was recognised. kind: as libblkid calls it; offset: of it, or of the piece that was asked about,
+    in bytes, -1 where that is not known. length: of that piece, 0 for a single place.
     """
 
     kind: str
@@ -90,8 +90,10 @@ class Holdings:
 
     contents: list[Content] = dataclasses.field(default_factory=list)
     problems: list[str] = dataclasses.field(default_factory=list)
-    tables: t.FrozenSet[str] = frozenset()
+    tables: frozenset[str] = frozenset()
     claims: list[tuple[str, Extent]] = dataclasses.field(default_factory=list)
+    # Where what is described ends, of a format that keeps nothing of its own at the drive's end; 0: not known.
+    end_bytes: int = 0
 
 
 @dataclasses.dataclass
@@ -137,8 +139,9 @@ class Facts:
     keys: of the drive's other nodes and of the file behind it (drive/device_nodes.py);
     tags: how else they can be named (UUID=…, LABEL=…, links). hangs: a tool got no answer. block_backing: the block
     device behind a loop device. own_data: what the ledger knows of the drive, None when it does not know it. marks: the
-    bytes of signatures and tables themselves; hits: all that was recognised; holdings: what it holds, as far as that can
-    be given up; lines: of fstab and the like that name it alone, which are not in `configured`. pieces: its partitions. look: what was looked at, None when nothing was.
+    bytes of signatures and tables themselves; pieces: its partitions. hits: all that was recognised; holdings: what it
+    holds, as far as that can be given up; lines: of fstab and the like that name it alone, which are not in
+    `configured`. look: what was looked at, None when nothing was.
     allocated: where the drive itself says that it holds something, allocated_bytes: how much; None where it does not
     tell (of all).
     """

@@ -55,8 +55,8 @@ def check(
     nothing else speaks against, all at once; None: not at all, which is for a drive whose content is known to be ours.
     `stop`: whether to give up waiting for another look. `beside`: entries of other drives of the run, whose retired
     drives may be members of the same array or volume group. `content_is_ours`: we have written to them by now, so that
-    what they hold is nothing that `retired` would have to give up. Raises Stopped where that, or `terms.stop`, says so. Returns
-    them in the order given.
+    what they hold is nothing that `retired` would have to give up. Raises Stopped where that, or `terms.stop`, says so.
+    Returns them in the order given.
     """
     located = [locate(host, entry) for entry in entries]
     names = [name for name, _refused in located if name]

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a drive holds, and whether that is its own alone: everything recognised on it has to be on a list of formats that
-describe themselves fully, and to be where, and as large as, they say. Reads only.
+"""What a drive holds, and whether that is its own alone: everything recognised on it has to be on a list of formats
+that describe themselves fully, and to be where, and as large as, they say. Reads only.
 
 `examine` reads what lies at the starts of the drive, of its partitions and of what is built on these; `account` sees,
 once the whole drive was looked at, that nothing else was recognised anywhere.
@@ -25,11 +25,14 @@ from .self_described import KINDS, Content
 
 _MOST_NESTED = 3
 _EXTENDED_BYTES = 4096
-# How far behind the end of a file system an array of md keeps its superblock, and how much of a drive's end is searched.
+# How far behind the end of a file system an array of md keeps its superblock, and how much of a drive's end is
+# searched.
 _BEHIND, _AT_END = 256 << 10, 3 << 20
 _PIECE = 4096
 # What names further drives, and within how many bytes of either end it keeps its labels.
 _MEMBERS, _LABELS = ("LVM2_member", "linux_raid_member"), 16384
+# What does not say where its data end.
+_OPEN_ENDED = ("crypto_LUKS", "linux_raid_member")
 # Labels that members keep at their end, at multiples of 512 bytes: md 1.x and 0.90, DDF, Intel's.
 _END_LABELS = (
     ("md", struct.pack("<II", 0xA92B4EFC, 1)),
@@ -71,6 +74,8 @@ def _regions(host: Host, facts: Facts, reader: PlaceReader) -> list[_Region]:
         return [_Region(0, size, "", size)]
     facts.holdings.problems += table.problems
     facts.holdings.tables = table.kinds
+    if "dos" in table.kinds:
+        facts.holdings.end_bytes = max((part.start_bytes + part.size_bytes for part, _name in table.parts), default=0)
     known = {(part.start_bytes, part.size_bytes) for part, _name in table.parts}
     for name in facts.partitions:
         start, length = (sysfs.number(host, f"/sys/class/block/{name}/{file}") for file in ("start", "size"))
@@ -110,6 +115,8 @@ def _region(host: Host, facts: Facts, reader: PlaceReader, region: _Region, dept
         return
     member = _read(facts, reader, region, kind)
     holdings.contents.append(member.content)
+    if not region.where and kind not in _OPEN_ENDED:
+        holdings.end_bytes = member.content.length
     holdings.claims.append((member.content.kind, Extent(region.offset, region.length)))
     for inner in member.inner:
         piece = Extent(region.offset + inner.offset, inner.length)
@@ -173,6 +180,19 @@ def account(facts: Facts, reader: PlaceReader) -> None:
     ends = [(one.offset + one.length, _BEHIND) for one in facts.holdings.contents if one.length and not one.member]
     for start, length in [*ends, (max(0, reader.size_bytes - _AT_END), _AT_END)]:
         _search_labels(facts, reader, start, length)
+    _see_end(facts.holdings, reader)
+
+
+def _see_end(holdings: Holdings, reader: PlaceReader) -> None:
+    """See that nothing is behind what was described: a RAID controller keeps there what makes a drive its member."""
+    size = reader.size_bytes
+    if holdings.end_bytes and size - holdings.end_bytes >= _PIECE:
+        start = max(holdings.end_bytes, size - _AT_END)
+        data = reader.read(start, size - start)
+        if data.strip(data[:1]) or data[:1] not in (b"\x00", b"\xff"):
+            holdings.problems.append(
+                f"behind byte {holdings.end_bytes}, where what it describes ends, there is more, as RAID controllers leave"
+            )
 
 
 def _account_hit(facts: Facts, reader: PlaceReader, hit: Hit) -> None:
@@ -222,8 +242,8 @@ def _is_in(offset: int, extent: Extent) -> bool:
 
 
 def _stray(reader: PlaceReader, kind: str, offset: int) -> Content | None:
-    """Return a file system whose superblock, or a copy of it, lies in the piece there; None for what names other drives,
-    and what is not known.
+    """Return a file system whose superblock, or a copy of it, lies in the piece there; None for what names other
+    drives, and what is not known.
     """
     block = reader.read(offset, _PIECE)
     if kind == "ext":

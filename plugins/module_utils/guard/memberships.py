@@ -45,8 +45,8 @@ class Membership(t.NamedTuple):
     """What was read; inner: what lies in it on this drive; paths: below /dev, by which a host may name it."""
 
     content: Content
-    inner: t.List[Inner]
-    paths: t.List[str] = []
+    inner: list[Inner]
+    paths: list[str] = []
 
 
 def lvm(read: Read) -> Membership | None:
@@ -73,7 +73,7 @@ def lvm(read: Read) -> Membership | None:
 
 def _areas(label: bytes, place: int) -> tuple[list[tuple[int, int]], int]:
     """Return a list of (offset, length) that ends with zeros, and where it ends."""
-    found = []
+    found: list[tuple[int, int]] = []
     while True:
         offset, length = struct.unpack_from("<QQ", label, place)
         place += 16
@@ -135,7 +135,7 @@ def _value(tokens: t.Iterator[str]) -> t.Any:
     first = next(tokens, "")
     if first != "[":
         return first.strip('"')
-    found = []
+    found: list[str] = []
     for token in tokens:
         if token == "]":
             return found
@@ -180,7 +180,9 @@ def _volume_problem(item: tuple[str, dict[str, t.Any]]) -> str:
     """Return why a logical volume can't be looked into, or is a cluster's."""
     name, volume = item
     if name.startswith("osd-") or any(str(tag).startswith("ceph.") for tag in volume.get("tags", [])):
-        return f"logical volume {name} is an OSD of Ceph; remove it from the cluster, then ceph-volume lvm zap --destroy"
+        return (
+            f"logical volume {name} is an OSD of Ceph; remove it from the cluster, then ceph-volume lvm zap --destroy"
+        )
     kinds = {one["type"] for one in _segments(volume) if one["type"] != "striped" or one["stripe_count"] != "1"}
     return f"logical volume {name} is {', '.join(sorted(kinds))}; remove it by hand (lvremove)" if kinds else ""
 

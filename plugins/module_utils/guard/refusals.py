@@ -22,6 +22,12 @@ class Text(t.NamedTuple):
 
 
 _KEEP_OUT = "or take the drive out of ssd_drives."
+# All that lifts what lies on a drive, at once: what is found next is then no further refusal.
+_GIVE_UP = (
+    "If nothing on it is needed, set retired: true in this drive's entry, which lifts all that is the drive's own "
+    "alone, or allow: [partition_table, efi_system_partition, signature] and ssd_overwrite_data: true, which lift "
+    "whatever it is, "
+)
 ALLOW, OVERWRITE, RELEASE, RETIRED = OVERRIDES
 REFUSALS: dict[str, Text] = {
     "bad_selector": Text(
@@ -130,22 +136,17 @@ REFUSALS: dict[str, Text] = {
     ),
     "partition_table": Text(
         "it has a partition table: {detail}",
-        "If nothing on it is needed, empty it by hand (blkdiscard), or set allow: [partition_table], and "
-        "ssd_overwrite_data: true for the data in and beside it, " + _KEEP_OUT,
+        _GIVE_UP + _KEEP_OUT,
         ALLOW,
     ),
     "efi_system_partition": Text(
         "it has an EFI system partition: {detail}",
-        "A system may boot from it; if none does, set allow: [efi_system_partition], " + _KEEP_OUT,
+        "A system may boot from it. " + _GIVE_UP + _KEEP_OUT,
         ALLOW,
     ),
     "signature": Text(
         "it holds data: {detail}",
-        (
-            "If nothing on it is needed, empty it by hand (blkdiscard), or set allow: [signature], and "
-            "ssd_overwrite_data: true for the data behind it, "
-        )
-        + _KEEP_OUT,
+        _GIVE_UP + _KEEP_OUT,
         ALLOW,
         found=(
             "also a table that is neither GPT nor MBR, or lies in a partition: what its partitions "
@@ -159,19 +160,16 @@ REFUSALS: dict[str, Text] = {
     ),
     "unsigned_data": Text(
         "it holds data of an unknown kind, and no run of this collection left it there: {detail}",
-        (
-            "If nothing on it is needed (it may be the raw device of a database), set ssd_overwrite_data: true in this "
-            "drive's entry, "
-        )
-        + _KEEP_OUT,
+        "It may be the raw device of a database. If nothing on it is needed, set retired: true, or "
+        "ssd_overwrite_data: true, in this drive's entry, " + _KEEP_OUT,
         OVERWRITE,
         found="blocks that were read are not blank, and not proved to be what a run of ours left there",
     ),
     "not_given_up": Text(
         "its entry's retired does not cover what is on it: {detail}",
         "Mend by hand what the sentence names (wipefs --all empties a drive that nobody needs), " + _KEEP_OUT,
-        found="what retired may not give up: formats that are not known to be the drive's own, members of something that "
-        "is not wholly retired, a statement that is used up",
+        found="what retired may not give up: formats that are not known to be the drive's own, members of something "
+        "that is not wholly retired, a statement that is used up",
     ),
     "evidence": Text(
         "it is kept as evidence: {detail}",

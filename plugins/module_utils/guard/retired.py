@@ -91,7 +91,9 @@ def note(state_dir: str, identity: Names, run_id: str, statement: str, members: 
     files.write_atomic(path, json.dumps(base.to_json(use), indent=1) + "\n")
 
 
-def why_not(statement: str, use: RetiredUse | None, facts: Facts, run_id: str | None, today: datetime.date) -> list[str]:
+def why_not(
+    statement: str, use: RetiredUse | None, facts: Facts, run_id: str | None, today: datetime.date
+) -> list[str]:
     """Return why a statement lifts nothing of what the drive holds, from what is noted and from its date."""
     found = []
     date = None if statement == "true" else datetime.date.fromisoformat(statement)
@@ -112,8 +114,8 @@ def why_not(statement: str, use: RetiredUse | None, facts: Facts, run_id: str | 
 def used_up(run_id: str, time: str, today: datetime.date) -> str:
     """Return the words for a statement that a run has used."""
     return (
-        f"run {run_id} used the statement up on {time[:10]}, and this is what came onto the drive since; if nobody needs "
-        f"that either, write retired: {today.isoformat()}"
+        f"run {run_id} used the statement up on {time[:10]}, and this is what came onto the drive since; if nobody "
+        f"needs that either, write retired: {today.isoformat()}"
     )
 
 

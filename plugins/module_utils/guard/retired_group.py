@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The drives of a check whose entries say `retired`, judged together: an array or a volume group is given up only if all
-of its members are.
+"""The drives of a check whose entries say `retired`, judged together: an array or a volume group is given up only if
+all of its members are.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .self_described import Member
 
 @dataclasses.dataclass
 class Retired:
-    """What the statement of one entry comes to. statement: true or a date, None without one; why: why it lifts nothing;
+    """What the statement of one entry comes to. statement: true or a date, None without one; why: it lifts nothing;
     codes: that it lifts. is_proposal: nobody said it, discover.yml asks what it would lift.
     """
 
@@ -104,7 +104,9 @@ class RetiredGroup:
         return Retired(statement, why) if why else Retired(statement, [], CODES, True)
 
     def join(self, seen: t.Sequence[Seen], beside: t.Sequence[Entry], shared: Machine) -> None:
-        """Judge them by what the look found, and by the members that belong together. beside: further retired drives."""
+        """Judge them by what the look found, and by the members that belong together. beside: further retired
+        drives.
+        """
         for one in seen:
             if one.retired.codes and one.facts and one.facts.holdings.problems:
                 one.retired.refuse(one.facts.holdings.problems)

@@ -31,7 +31,7 @@ class Member(t.NamedTuple):
     group: str
     name: str
     own: str
-    needed: t.FrozenSet[str]
+    needed: frozenset[str]
 
     @property
     def key(self) -> str:
@@ -58,7 +58,7 @@ class Content(t.NamedTuple):
     uuid: str = ""
     used_s: int = 0
     problem: str = ""
-    member: t.Optional[Member] = None
+    member: Member | None = None
     where: str = ""
 
 
@@ -162,7 +162,9 @@ def btrfs(block: bytes) -> Content | None:
     if not devices or not own_bytes:
         problem = problem or "it does not say how many devices it has"
     if devices > 1:
-        problem = problem or f"it is one of {devices} devices of one file system; remove it from that (btrfs device remove)"
+        problem = (
+            problem or f"it is one of {devices} devices of one file system; remove it from that (btrfs device remove)"
+        )
     return Content("btrfs", 0, own_bytes, label, own, problem=problem, where=f"device {device_id}")
 
 

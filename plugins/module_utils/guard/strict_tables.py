@@ -74,9 +74,9 @@ class Named(t.NamedTuple):
 class Table(t.NamedTuple):
     """kinds: what libblkid may call it. problems: why it may not be given up."""
 
-    kinds: t.FrozenSet[str]
-    parts: t.List[Named]
-    problems: t.List[str]
+    kinds: frozenset[str]
+    parts: list[Named]
+    problems: list[str]
 
 
 def read_table(read: Read, size_bytes: int, block_bytes: int) -> Table | None:
@@ -169,7 +169,8 @@ def _mbr(read: Read, size_bytes: int, block: int, entries: t.Sequence[tuple[int,
 
 def _logical(read: Read, start: int, size: int) -> tuple[list[Named], list[str]]:
     """Return the partitions in an extended one, and why its chain is not whole."""
-    found, place, damaged = [], start, ["the chain of its extended partition is not whole"]
+    found: list[Named] = []
+    place, damaged = start, ["the chain of its extended partition is not whole"]
     for _hop in range(_MOST_LOGICAL):
         own, more = [], []
         entries = _entries(read(place, 512))

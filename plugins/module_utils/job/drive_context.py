@@ -172,7 +172,12 @@ class DriveContext:
 
     def _note_guard(self, step: str, eligible: bool, refusals: list[Refusal]) -> None:
         seen = self.held
-        fields = {"refusals": refusals, "overridden": seen.overridden, "identity": seen.identity, "look": seen.look}
+        fields: dict[str, t.Any] = {
+            "refusals": refusals,
+            "overridden": seen.overridden,
+            "identity": seen.identity,
+            "look": seen.look,
+        }
         if seen.retired:
             fields.update(retired=seen.retired, gives_up=seen.gives_up)
         self.note("guard", step=step, eligible=eligible, **to_json(fields))

@@ -21,6 +21,7 @@ from .base import (
     Limits,
     NotNegative,
     Number,
+    OrMissing,
     Positive,
     RunId,
     TestName,

@@ -20,7 +20,8 @@ from .findings import named_once
 
 _HEAD = (
     "The drives of the fleet, to copy into an inventory. Keep only those to erase and qualify.",
-    "A drive that may not be erased is a comment with the reasons. Uncomment a used drive if nobody needs what it holds.",
+    "A drive that may not be erased is a comment with the reasons.",
+    "Uncomment a used drive if nobody needs what it holds.",
 )
 _ENTRY_INDENT = " " * 8
 _WIDTH = 120
@@ -82,7 +83,9 @@ def _retired(drive: FoundDrive, named: Named) -> list[str]:
     value = "true" if drive.may_retire == "true" else f'"{_one_line(str(drive.may_retire))}"'
     lines.append(f"{_ENTRY_INDENT}#   retired: {value}")
     held = (drive.holds or [])[:MOST_REASONS]
-    told = [f"holds {text}" for text in held] or [f"{one.code}: {named_once(one, named[1])[1]}" for one in drive.refusals]
+    told = [f"holds {text}" for text in held] or [
+        f"{one.code}: {named_once(one, named[1])[1]}" for one in drive.refusals
+    ]
     return [*lines, *(line for text in told for line in _comments(_ENTRY_INDENT + "#   ", [text]))]
 
 

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Statements that a drive is retired which a run of this controller used up, though its host no longer says so: the state
-folder was lost, or the drive was moved. Pure, but for what last_run_of_drive reads.
+"""Statements that a drive is retired which a run of this controller used up, though its host no longer says so: the
+state folder was lost, or the drive was moved. Pure, but for what last_run_of_drive reads.
 """
 
 from __future__ import annotations
