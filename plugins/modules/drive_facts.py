@@ -223,7 +223,8 @@ drives:
       elements: str
       sample: ["a GPT", "partition 1 \"data\": ext, label srv, UUID ..., last used 2026-10-01 12:00 UTC"]
     gives_up:
-      description: What C(retired) of the drive's entry gives up; empty if it lifts nothing or the drive may not be erased.
+      description: What C(retired) of the drive's entry gives up; empty if it lifts nothing, or the drive may not be
+        erased.
       type: list
       elements: str
       sample: ["ext, label srv, UUID ..., last used 2026-10-01 12:00 UTC"]

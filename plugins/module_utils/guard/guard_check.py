@@ -46,6 +46,7 @@ def check(
     stop: t.Callable[[], bool] = never,
     beside: t.Sequence[Entry] = (),
     content_is_ours: bool = False,
+    apart: t.Collection[str] = (),
 ) -> list[FoundDrive]:
     """May the drives that these entries of ssd_drives name be erased?
 
@@ -55,7 +56,8 @@ def check(
     nothing else speaks against, all at once; None: not at all, which is for a drive whose content is known to be ours.
     `stop`: whether to give up waiting for another look. `beside`: entries of other drives of the run, whose retired
     drives may be members of the same array or volume group. `content_is_ours`: we have written to them by now, so that
-    what they hold is nothing that `retired` would have to give up. Raises Stopped where that, or `terms.stop`, says so.
+    what they hold is nothing that `retired` would have to give up. `apart`: codes that keep no member of a group from
+    being given up, as what is built on it is to be taken apart. Raises Stopped where that, or `terms.stop`, says so.
     Returns them in the order given.
     """
     located = [locate(host, entry) for entry in entries]
@@ -75,7 +77,7 @@ def check(
                 one = _safe_probe(host, name, entry, dict(held or {}), shared, state_dir)
                 one.refused += make_refusals("duplicate", entry.label, same) + _kept_from(others.get(name), entry.label)
             seen.append(one)
-        group = RetiredGroup(host, state_dir, run_id)
+        group = RetiredGroup(host, state_dir, run_id, apart)
         group.state(seen, content_is_ours)
         _look_at(host, seen, dict(held or {}), terms, run_id)
         group.join(seen, [entry for entry in beside if entry.options.retired], shared)

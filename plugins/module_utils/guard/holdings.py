@@ -191,7 +191,7 @@ def _see_end(holdings: Holdings, reader: PlaceReader) -> None:
         data = reader.read(start, size - start)
         if data.strip(data[:1]) or data[:1] not in (b"\x00", b"\xff"):
             holdings.problems.append(
-                f"behind byte {holdings.end_bytes}, where what it describes ends, there is more, as RAID controllers leave"
+                f"behind byte {holdings.end_bytes}, where that ends, there is more, as RAID controllers leave"
             )
 
 

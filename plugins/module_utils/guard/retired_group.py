@@ -56,9 +56,12 @@ class Seen(t.Protocol):
 
 
 class RetiredGroup:
-    """Judges the statements of a check. state_dir: None: nobody could know whether one is used up, so none counts."""
+    """Judges the statements of a check. state_dir: None: nobody could know whether one is used up, so none counts.
+    apart: codes that keep no member from being given up.
+    """
 
-    def __init__(self, host: Host, state_dir: str | None, run_id: str | None) -> None:
+    def __init__(self, host: Host, state_dir: str | None, run_id: str | None, apart: t.Collection[str] = ()) -> None:
+        self._apart = apart
         self._host, self._state_dir, self._run_id = host, state_dir, run_id
         self._today = datetime.datetime.now(datetime.timezone.utc).date()
         self._uses: list[RetiredUse] = []
@@ -127,7 +130,9 @@ class RetiredGroup:
 
     def _given_up(self, one: Seen) -> set[str]:
         """Return the parts on a drive that nothing else keeps."""
-        if not one.retired.codes or not one.facts or one.unlifted(self._run_id):
+        if not one.retired.codes or not one.facts:
+            return set()
+        if any(refusal.code not in self._apart for refusal in one.unlifted(self._run_id)):
             return set()
         return {member.key for member in _members(one.facts)}
 
