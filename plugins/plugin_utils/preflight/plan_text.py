@@ -110,11 +110,11 @@ def describe(
     criteria: t.Sequence[Criterion] | None = None,
     chosen: purge_choice.Chosen | None = None,
     looks: t.Mapping[str, Look] | None = None,
-    gives_up: t.Mapping[str, t.Sequence[str]] | None = None,
     wear: t.Mapping[str, str] | None = None,
     known: duration_history.Known | None = None,
     worn: t.Sequence[plan_totals.Worn] = (),
     before: HostsBefore | None = None,
+    gives_up: t.Mapping[str, t.Sequence[str]] | None = None,
     refused: t.Collection[str] = (),
 ) -> list[str]:
     """Return the lines that plan mode prints for one host.
@@ -458,7 +458,7 @@ def fleet_lines(
             refused = [drive.drive for drive in plan.drives if drive.drive not in eligible]
             mine = [one for drive, one in worn.items() if drive not in refused]
             lines += describe(
-                plan, eligible, held_to, chosen[view.name], looks, gives_up, texts, took, mine, before, refused
+                plan, eligible, held_to, chosen[view.name], looks, texts, took, mine, before, gives_up, refused
             )
             for text in _beyond_budget(view, requested[view.name]):
                 lines += textwrap.wrap(text, BUDGET_WIDTH, initial_indent="  ", subsequent_indent="    ")

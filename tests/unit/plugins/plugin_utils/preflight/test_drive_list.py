@@ -42,7 +42,7 @@ def test_what_it_looks_like():
         "rack1-08": {"unreachable": True, "msg": "no route to host"},
         "rack1-09": {"drives": []},
     }
-    assert drive_list.render(answers).splitlines()[2:] == [
+    assert drive_list.render(answers).splitlines()[3:] == [
         "ssd_servers:",
         "  hosts:",
         "    rack1-07:",
@@ -96,3 +96,20 @@ def test_a_selector_that_names_nothing_does_not_end_the_list(selector, eligible)
     answers = {"odd": {"drives": [found(selector, eligible)]}, "good": {"drives": [found({"serial": "S1"})]}}
     hosts = yaml.safe_load(drive_list.render(answers))["ssd_servers"]["hosts"]
     assert hosts == {"odd": {"ssd_drives": []}, "good": {"ssd_drives": [{"serial": "S1"}]}}
+
+
+def test_a_used_drive_only_has_to_be_uncommented():
+    used = found({"serial": "S2"}, False, REFUSED, model="EXAMPLE 100", size_bytes=480103981056, transport="sata")
+    used.update(may_retire="true", power_on_hours=12345, holds=["a GPT", 'partition 1: ext, label "a\nb"'])
+    text = drive_list.render({"rack1-07": {"drives": [used]}})
+    lines = text.splitlines()[6:]
+    assert lines[1:] == [
+        '        # - serial: "S2"  # used: EXAMPLE 100, 480.1 GB, sata, /dev/sda, in use for 12,345 h',
+        "        #   retired: true",
+        "        #   # holds a GPT",
+        '        #   # holds partition 1: ext, label "a b"',
+    ]
+    uncommented = [line.replace("# ", "", 1) if line.startswith(8 * " ") else line for line in text.splitlines()]
+    uncommented = [line.replace("ssd_drives: []", "ssd_drives:") for line in uncommented]
+    drives = yaml.safe_load("\n".join(uncommented))["ssd_servers"]["hosts"]["rack1-07"]["ssd_drives"]
+    assert drives == [{"serial": "S2", "retired": True}]
