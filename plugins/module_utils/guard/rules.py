@@ -151,7 +151,9 @@ def ours(known: OwnData | None, run_id: str | None) -> tuple[str, ...]:
 
 
 def without(found: t.Sequence[Refusal], codes: t.Collection[str]) -> list[Refusal]:
-    """Return refusals without those of these codes; why `retired` lifts nothing goes with the last that it would lift."""
+    """Return refusals without those of these codes; why `retired` lifts nothing goes with the last that it would
+    lift.
+    """
     left = [refusal for refusal in found if refusal.code not in codes]
     if len(left) == len(found):
         return left
