@@ -115,6 +115,16 @@ def _volume(disk):
     within(disk, *ext4(), offset=2 * MIB, length=8 * MIB)
 
 
+@stage("a GPT of blocks of 4096 bytes")
+def _blocks(disk):
+    path = run("losetup", "--find", "--show", "--sector-size", "4096", disk.file)
+    try:
+        run("sfdisk", "-q", "--no-reread", path, input="label: gpt\n,,L\n")
+    finally:
+        run("losetup", "--detach", path)
+    disk.write(0, b"")
+
+
 # --- refused ------------------------------------------------------------------
 
 for _name, _says in (("bcache", "bcache"), ("ceph_bluestore", "ceph_bluestore"), ("zfs_member", "a member of ZFS")):
