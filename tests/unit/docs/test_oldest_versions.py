@@ -14,7 +14,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argumen
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import host_findings
 
 ROOT = Path(__file__).resolve().parents[3]
-LINE = re.compile(r"^\*\*Oldest versions\*\*: .*$", re.MULTILINE)
+LINE = re.compile(r"^\*\*Oldest versions\*\*: (?:.+\n)+", re.MULTILINE)
 
 
 def told(what):
