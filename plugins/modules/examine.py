@@ -163,7 +163,7 @@ def validated(options, given):
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
-            **{part: {"type": "dict"} for part in examine.PARTS},
+            **{part: {"type": "dict"} for part in (*examine.PARTS, examine.SERVICE)},
             "variables": {"type": "bool", "default": False},
             "limit_s": {"type": "int", "default": 0},
         },

@@ -65,19 +65,17 @@ def mounted(loop_drive, tmp_path):
 def read(site, drive, **variables):
     site.hosts = {"server": {"ssd_service_drives": [drive.selector]}}
     site.vars.update({"ssd_mode": "read_only", "ssd_plan": PLAN, "ssd_criteria": [], **variables})
-    site.vars.pop("ssd_validity_limits", None)
     return site.play("qualify")
 
 
 def test_a_mounted_drive_is_read_and_nothing_is_written_to_it(site, mounted):
     drive, place = mounted
-    user = open(place / "file", "rb")
     before, digest = written(drive), drive.digest()
-    code, output = read(site, drive)
-    assert code == 0, output
-    assert written(drive) == before and drive.digest() == digest
-    with user:
+    with open(place / "file", "rb") as user:
+        code, output = read(site, drive)
+        assert code == 0, output
         assert len(user.read()) == 8 * MIB
+    assert written(drive) == before and drive.digest() == digest
     summary = site.summary()
     documents.validate(summary, "summary")
     assert summary["verdicts"]["pass"] == 1

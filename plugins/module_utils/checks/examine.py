@@ -23,12 +23,13 @@ Validate = t.Callable[[Values, Values], Values]
 
 # The keys of each part's result that preflight needs.
 PARTS = {
-    "service_drives": ("drives",),
     "run_info": ("runs",),
     "host_info": ("host_info",),
     "drive_facts": ("drives",),
     "host_checks": ("findings", "snapshot", "wear"),
 }
+# Of drives in service. It is no module of its own: it answers in place of drive_facts, or goes over that answer.
+SERVICE = "service_drives"
 
 
 def module_result(host: Host, requested: t.Mapping[str, t.Any], validate: Validate) -> Values:
@@ -40,7 +41,7 @@ def module_result(host: Host, requested: t.Mapping[str, t.Any], validate: Valida
             return
         try:
             found = function(validate(options, {**requested[part], **more}))
-            result.update({key: found[key] for key in PARTS[part]})
+            result.update({key: found[key] for key in PARTS.get(part, ("drives",))})
         except Exception as error:  # as if it were a module of its own
             kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
             result["failures"][part] = f"{kind}{error}"
@@ -58,15 +59,16 @@ def module_result(host: Host, requested: t.Mapping[str, t.Any], validate: Valida
     quiet: Values = {"fio_engines": []} if any(run["state"] in LIVE_STATES for run in result.get("runs", [])) else {}
     add("host_info", facts.OPTIONS, lambda values: facts.module_result(host, values), **quiet)
     add("drive_facts", drive_facts.OPTIONS, lambda values: _with_links(host, drive_facts.module_result(host, values)))
-    if "drives" in result or (requested.get("service_drives") or {}).get("reads"):
-        add("service_drives", service_drives.OPTIONS, service)
+    reads = bool((requested.get(SERVICE) or {}).get("reads"))
+    if "drives" in result or reads:
+        add(SERVICE, service_drives.OPTIONS, service)
     # Not while a run is working: reading its drives would show in what it measures.
     if not any(run["state"] in LIVE_STATES for run in result.get("runs", [])):
         readable = [str(entry["drive"]) for entry in result.get("drives", []) if entry["eligible"]]
-        checks = host_checks.OPTIONS
         # Of `all` nobody named them before.
-        named = [entry["selector"] for entry in result.get("drives", []) if entry["selector"] is not None]
-        more = {"drives": named} if (requested.get("service_drives") or {}).get("reads") else {}
+        named = [entry["selector"] for entry in result.get("drives", []) if reads and entry["selector"] is not None]
+        more = {"drives": named} if reads else {}
+        checks = host_checks.OPTIONS
         add("host_checks", checks, lambda values: host_checks.module_result(host, values), readable=readable, **more)
     return result
 

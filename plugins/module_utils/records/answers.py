@@ -158,6 +158,8 @@ class Failures:
     host_info: OrMissing[_Words] = None
     drive_facts: OrMissing[_Words] = None
     host_checks: OrMissing[_Words] = None
+    # Without it nobody knows whether a drive that is to be erased is one in service.
+    service_drives: OrMissing[_Words] = None
 
 
 @dataclass(frozen=True)

@@ -295,7 +295,9 @@ def _test(record: Mapping, about: Mapping) -> str:
     if tracked:
         rounds = f" after {record['rounds']} rounds" if record["outcome"] == "steady" and record.get("rounds") else ""
         return f"{text}{rounds}, {progress.metric(tracked['metric'], tracked['average'])}"
-    metrics = {name: value for name, value in (record.get("metrics") or {}).items() if name not in health_metrics.TABLE}
+    told = (record.get("metrics") or {}).items()
+    # Where all rounds were disturbed, its figures are null.
+    metrics = {name: value for name, value in told if value is not None and name not in health_metrics.TABLE}
     name = _headline(metrics, about)
     return f"{text}, {progress.metric(name, metrics[name])}" if name else text
 

@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import examine, host_checks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import facts, links, shared_parts
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import drive_facts
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.answers import Failures
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.found_drives import SharedPart
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import engines, run_info
 from ansible_collections.ssdlab.fleet.plugins.modules.examine import validated
@@ -97,3 +100,12 @@ def test_a_wrong_option_fails_its_part_alone(parts):
 
 def test_a_part_that_is_not_asked_for_is_left_out(parts):
     assert ask({"host_info": {}, "run_info": None}) == {"failures": {}, "host_info": {}}
+
+
+def test_whether_a_drive_is_in_service_is_told_or_its_absence_is(parts):
+    """A failure that the controller's gate did not know would pass for no drive in both lists."""
+    answers, _given = parts
+    answers["drive_facts"] = {"drives": [{"drive": "A1", "eligible": True, "identity": "of no drive"}]}
+    told = ask({"drive_facts": {}, "service_drives": {"reads": False}})
+    assert set(told["failures"]) <= {field.name for field in dataclasses.fields(Failures)}
+    assert "service_drives" in told["failures"]

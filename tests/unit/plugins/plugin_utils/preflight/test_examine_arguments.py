@@ -39,7 +39,7 @@ def asked(**more):
 def test_every_option_of_a_part_exists():
     # A host with drives of either kind.
     parts = service_drives.parts(asked(ssd_service_drives="all"), UNSET)
-    assert set(parts) == set(examine.PARTS) == set(OPTIONS)
+    assert set(parts) == {*examine.PARTS, examine.SERVICE} == set(OPTIONS)
     for part, options in parts.items():
         assert set(options) <= set(OPTIONS[part].OPTIONS), part
     # The rest are no preflight's: one run, discovery, and the drives that may be read, which the host knows.
