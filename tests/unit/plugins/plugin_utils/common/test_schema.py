@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import datetime
+
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 
 
@@ -19,3 +21,8 @@ def test_a_whole_number_that_a_template_made_a_float_becomes_one():
     }
     made = schema.with_defaults({"max": 5.0, "share": 5.0, "targets": [1.0]}, shape)
     assert repr(made) == "{'max': 5, 'share': 5.0, 'targets': [1]}"
+
+
+def test_a_date_is_the_text_that_json_gets():
+    """YAML reads `retired: 2026-11-28` as a date."""
+    assert schema.plain([{"retired": datetime.date(2026, 11, 28)}]) == [{"retired": "2026-11-28"}]
