@@ -156,6 +156,9 @@ stage("the journal of a file system elsewhere", "jbd")(
 stage("a lost table of a mirror", "a member of md")(
     lambda disk: disk.write(-MIB - 8192, struct.pack("<II", 0xA92B4EFC, 1).ljust(4096, b"\1"))
 )
+stage("a label that no look finds", "a member of md")(
+    lambda disk: disk.write(-2 * MIB, struct.pack("<II", 0xA92B4EFC, 1).ljust(4096, b"\1"))
+)
 stage("a lost table of a pool", "zfs_member")(lambda disk: disk.write(131072 + MIB, struct.pack("<Q", 0x00BAB10C)))
 stage("a lost table of LVM", "LVM2_member")(lambda disk: disk.write(MIB + 512, on_disk.lvm_label(SIZE)))
 stage("a RAID controller's member", "DDF")(lambda disk: disk.write(-512, b"\xde\x11\xde\x11".ljust(512, b"\1")))

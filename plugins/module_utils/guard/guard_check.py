@@ -197,7 +197,8 @@ class _Seen:
         lines = [] if self.retired.is_proposal else self._of_lines()
         left = [one for one in self._all(run_id, not lines) if one.code not in self.lifted]
         wants = self.retired.statement and not self.retired.is_proposal
-        if wants and self.facts and any(one.code in (*CODES, "configured") for one in left):
+        found = self.retired.is_refused or any(one.code in (*CODES, "configured") for one in left)
+        if wants and self.facts and found:
             why = self.retired.why or (["it does not lift what else is found"] if self.retired.codes else [])
             left += make_refusals("not_given_up", self._who, why)
         return left

@@ -35,10 +35,12 @@ class Retired:
     codes: tuple[str, ...] = ()
     lifts_lines: bool = False
     is_proposal: bool = False
+    # What was found stands by itself, whether or not the look found any data.
+    is_refused: bool = False
 
     def refuse(self, why: t.Iterable[str]) -> None:
         """Lift nothing."""
-        self.why, self.codes, self.lifts_lines = [*self.why, *why], (), False
+        self.why, self.codes, self.lifts_lines, self.is_refused = [*self.why, *why], (), False, True
 
 
 class Seen(t.Protocol):
