@@ -346,6 +346,37 @@ class SteadyStateAnswer(Answer):
     slope_ratio: t.Optional[float] = None
 
 
+_Layer = Annotated[str, Limits(max_length=200)]
+
+
+@dataclass(frozen=True)
+class RetiredStep:
+    """One command that took apart what was built on retired drives, or would."""
+
+    command: Annotated[str, Limits(max_length=1000)]
+    # Kernel names of what is gone after it, and of the drives below that.
+    layers: Annotated[t.List[_Layer], Limits(max_items=1000)]
+    drives: Annotated[t.List[_Layer], Limits(max_items=1000)]
+
+
+@dataclass(frozen=True)
+class KeptLayer:
+    """What is not taken apart. by_hand: the command; empty: there is none."""
+
+    layer: _Layer
+    why: Annotated[str, Limits(max_length=20000)]
+    by_hand: Annotated[str, Limits(max_length=1000)]
+
+
+@dataclass(frozen=True)
+class RetiredLayersAnswer(Answer):
+    """What was taken apart, or would be, and what was not."""
+
+    steps: Annotated[t.List[RetiredStep], Limits(max_items=1000)]
+    kept: Annotated[t.List[KeptLayer], Limits(max_items=1000)]
+    failed_step: Annotated[str, Limits(max_length=2000)]
+
+
 ANSWERS: t.Dict[str, t.Any] = {
     "boot_arguments": BootArgumentsAnswer,
     "drive_facts": DriveFactsAnswer,
@@ -355,6 +386,7 @@ ANSWERS: t.Dict[str, t.Any] = {
     "host_job": HostJobAnswer,
     "iomemory": IomemoryAnswer,
     "irq_affinity": IrqAffinityAnswer,
+    "retired_layers": RetiredLayersAnswer,
     "rssdm": RssdmAnswer,
     "run_info": RunInfoAnswer,
     "steady_state": SteadyStateAnswer,
