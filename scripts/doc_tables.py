@@ -73,6 +73,7 @@ DRIVES = {
     "ata": "[SATA](purge-ata-scsi.md)",
     "scsi": "[SAS](purge-ata-scsi.md)",
     "any": "any",
+    "zoned": "[zoned](workloads.md#zoned)",
     "iomemory": "[ioMemory](vendor-tools.md)",
     "micron": "[P320h, P420m](vendor-tools.md)",
 }

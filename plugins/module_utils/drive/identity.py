@@ -116,6 +116,21 @@ def identity(host: Host, name: str) -> dict[str, t.Any]:
         "queue_depth": attributes.queue_depth(host, name),
         "rotational": {"0": False, "1": True}.get(host.get(block + "/queue/rotational") or ""),
         "io_poll": {"0": False, "1": True}.get(host.get(block + "/queue/io_poll") or ""),
+        **_zones(host, block + "/queue/"),
+    }
+
+
+def _zones(host: Host, queue: str) -> dict[str, t.Any]:
+    """Return the zones of a drive that has them; a host-aware one counts as any other."""
+    model = host.get(queue + "zoned")
+    if model in (None, "none"):
+        return dict.fromkeys(("zone_model", "zone_bytes", "max_open_zones", "max_active_zones"))
+    sectors = sysfs.number(host, queue + "chunk_sectors")
+    return {
+        "zone_model": model,
+        "zone_bytes": None if sectors is None else sectors * SYSFS_SECTOR_BYTES,
+        "max_open_zones": sysfs.number(host, queue + "max_open_zones"),
+        "max_active_zones": sysfs.number(host, queue + "max_active_zones"),
     }
 
 

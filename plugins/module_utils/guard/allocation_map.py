@@ -13,7 +13,7 @@ import stat
 
 from ..core.host import Host
 from ..core.tool_json import Json
-from ..drive import loop
+from ..drive import loop, zones
 from ..tools import sg3
 from .facts import Extent, Facts
 
@@ -106,6 +106,19 @@ def from_loop(host: Host, facts: Facts, handle: int) -> None:
         pass  # its file system does not tell
     finally:
         os.close(file)
+
+
+def from_zones(host: Host, facts: Facts, handle: int) -> list[str]:
+    """Return what speaks of data in the zones of a host-managed drive: one that is not empty holds some, whatever it
+    reads as. Raises OSError.
+    """
+    if facts.identity.zone_model != zones.HOST_MANAGED:
+        return []
+    every = zones.report(host, handle, facts.identity.size_bytes or 0)
+    used = [zone for zone in every if zone.holds_data]
+    keep(facts, [Extent(zone.start_bytes, zone.written_bytes) for zone in used if zone.written_bytes][:_MOST_EXTENTS])
+    where = f", the first at byte {used[0].start_bytes}" if used else ""
+    return [f"{len(used)} of its {len(every)} zones are not empty{where}"] if used else []
 
 
 def _data(file: int, start: int, end: int) -> list[Extent]:

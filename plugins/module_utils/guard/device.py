@@ -103,6 +103,8 @@ def probe_device(host: Host, facts: Facts) -> None:
     _raid(host, facts, block, model)
     if host.get(block + "/queue/zoned") == "host-managed":
         add(facts.zoned, "{} zones".format(host.get(block + "/queue/nr_zones") or "its zones are host-managed"))
+        if not facts.identity.zone_bytes:
+            facts.failures.append(f"{block}/queue/chunk_sectors does not tell the size of its zones")
     rate = rotation_rate(host, facts.name)
     # scsi.py asks ATA drives, as an adapter may hide from the kernel what they say.
     if transport == "sas" or hdparm.rotation_rpm(rate):

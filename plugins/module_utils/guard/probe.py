@@ -171,7 +171,9 @@ def look_at(
                 excused = _lifted(facts, lifted) + _sentinels(PlaceReader(handle, size, block_bytes), ledger)
                 if facts.name.startswith("loop"):
                     allocation_map.from_loop(host, facts, handle)
+                in_zones = allocation_map.from_zones(host, facts, handle)
                 _keep(facts, data_scan.scan(handle, size, terms, excused, not proves, facts.allocated), proves)
+                add(facts.unsigned, *in_zones)
                 if by_chance and facts.own_data is not None and facts.own_data.proved:
                     _forget(facts, doubtful)
         except OSError as error:

@@ -216,8 +216,15 @@ REFUSALS: dict[str, Text] = {
     ),
     "zoned": Text(
         "it is zoned: {detail}",
-        "It takes no random writes, and no shipped plan is for such drives; take the drive out of ssd_drives.",
+        "It takes writes in sequence by zone alone: for ssd_plan: zoned, or tests of yours with zoned: true, set "
+        "allow: [zoned], " + _KEEP_OUT,
+        ALLOW,
         found="host-managed zones (ZNS, SMR)",
+    ),
+    "wrong_zones": Text(
+        "the plan is not for this drive: {detail}",
+        "Give drives with and without zones hosts or runs of their own.",
+        found="a zoned drive with tests for others, or the other way round",
     ),
     "hard_disk": Text(
         "it is a hard disk: {detail}",

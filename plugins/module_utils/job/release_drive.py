@@ -10,7 +10,7 @@ import typing as t
 from ..guard import data_scan
 from ..guard.block_classifier import Stopped
 from ..guard.held import Refused
-from ..purge import methods
+from ..purge import methods, zoned
 from ..purge.method import PurgeError, Work
 from ..records.attempt import AttemptResult
 
@@ -64,8 +64,9 @@ def blank(work: Work, unwell: str = "") -> Leaving:
 
 def _blank(work: Work) -> str:
     """ "" once the drive reads as blank, else why not. Raises Refused, and Hangs for a drive that gives no answer."""
-    method = methods.METHODS["deallocate"]
-    found = methods.probe(work.host, work.identity)[method.family]
+    offered = methods.probe(work.host, work.identity)
+    method = methods.METHODS[zoned.NAME if zoned.FAMILY in offered else "deallocate"]
+    found = offered[method.family]
     lacking = method.supported(found)
     if lacking:
         return lacking

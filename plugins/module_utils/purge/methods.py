@@ -14,11 +14,12 @@ import typing as t
 from dataclasses import replace
 
 from ..core.host import Host
+from ..drive import zones
 from ..records import base
 from ..records.identity import Identity
 from ..records.plan import PlannedPurge
 from ..records.purge import Capabilities, DeallocatedRead, Found, NotQueried, OfferedPurge
-from . import ata, generic, iomemory_format, micron, nvme, scsi
+from . import ata, generic, iomemory_format, micron, nvme, scsi, zoned
 from .method import Method, PurgeError
 
 # One line each: a new family is added here.
@@ -29,6 +30,7 @@ FAMILIES: tuple[t.Any, ...] = (
     generic,
     iomemory_format,
     micron,
+    zoned,
 )
 METHODS: dict[str, Method[t.Any]] = {method.name: method for family in FAMILIES for method in family.METHODS}
 
@@ -36,7 +38,8 @@ METHODS: dict[str, Method[t.Any]] = {method.name: method for family in FAMILIES 
 def probe(host: Host, identity: Identity) -> Found:
     """Return what each family that has to do with the drive found out, or why it did not."""
     found: Found = {}
-    for family in FAMILIES:
+    # Of the others most write where they like, and none has been tried on zones.
+    for family in (zoned,) if identity.zone_model == zones.HOST_MANAGED else FAMILIES:
         try:
             capabilities = family.capabilities(host, identity)
         except PurgeError as error:

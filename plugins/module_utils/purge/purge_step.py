@@ -20,7 +20,7 @@ from ..records import base
 from ..records.base import Time
 from ..records.events import PurgeStarted
 from ..records.purge import DeallocatedRead, NotQueried, PurgeEnd, PurgeStart, Verification
-from . import methods
+from . import methods, zoned
 from .begun import History, last_started
 from .method import PTS, Done, PurgeError, Work, stuck_s
 from .sentinels import SENTINELS, SENTINELS_OF_PROMISE, Sentinels, check_alive
@@ -45,7 +45,11 @@ def perform(work: Work) -> PurgeEnd:
     offer = methods.choose(work.options.method, methods.offers_for(found, work.lba_size_bytes, work.options))
     method = methods.METHODS[offer.method]
     capabilities = found[method.family]
-    sentinels = Sentinels(work.size_bytes, work.lba_size_bytes, count=_sampled(offer.method))
+    sentinels = (
+        work.bounded("look at its zones", lambda: zoned.ZoneSentinels(work))
+        if offer.method == zoned.NAME
+        else Sentinels(work.size_bytes, work.lba_size_bytes, count=_sampled(offer.method))
+    )
     work.held.note_sentinels(sentinels.blocks())
     work.bounded("write sentinels", lambda: sentinels.plant(work.handle))
     start = PurgeStart(

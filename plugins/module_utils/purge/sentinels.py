@@ -52,6 +52,8 @@ class Sentinels:
         self._size_bytes, self._block_bytes, self._count = size_bytes, block_bytes, count
         offsets = sentinel_offsets(size_bytes, block_bytes, self.seed, count)
         self._expected = {offset: self._data(offset) for offset in offsets}
+        # Those that are there already.
+        self._written: set[int] = set()
 
     def __len__(self) -> int:
         return len(self._expected)
@@ -74,6 +76,8 @@ class Sentinels:
         try:
             with _aligned(self._block_bytes) as buffer:
                 for offset, data in self._expected.items():
+                    if offset in self._written:
+                        continue
                     buffer[:] = data
                     os.pwritev(handle, [buffer], offset)
             os.fsync(handle)
@@ -98,7 +102,7 @@ class Sentinels:
             start = offset // block_bytes * block_bytes
             length = -(-(offset + len(data) - start) // block_bytes) * block_bytes
             try:
-                seen = _read(handle, start, length)
+                seen = read_block(handle, start, length)
                 survived += data in seen
                 unlike += promise is not None and seen.strip(bytes([PROMISED[promise]])) != b""
             except OSError:
@@ -114,7 +118,7 @@ def check_alive(handle: int, block_bytes: int) -> None:
             buffer[:] = data
             os.pwritev(handle, [buffer], 0)
         os.fsync(handle)
-        alive = _read(handle, 0, block_bytes) == data
+        alive = read_block(handle, 0, block_bytes) == data
     except OSError as error:
         raise PurgeError(
             f"the drive neither reads nor writes after the purge ({error.strerror}); look at its health"
@@ -123,7 +127,8 @@ def check_alive(handle: int, block_bytes: int) -> None:
         raise PurgeError("the drive does not keep what is written to it after the purge; look at its health")
 
 
-def _read(handle: int, offset: int, length: int) -> bytes:
+def read_block(handle: int, offset: int, length: int) -> bytes:
+    """Return what a descriptor opened with O_DIRECT reads. Raises OSError."""
     with _aligned(length) as buffer:
         read = os.preadv(handle, [buffer], offset)
         return buffer[:read]

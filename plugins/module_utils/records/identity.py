@@ -52,5 +52,11 @@ class Identity:
     rotational: t.Optional[bool] = None
     # Whether its queue supports polled I/O.
     io_poll: t.Optional[bool] = None
+    # host-managed: it takes writes in sequence by zone alone (NVMe ZNS, SMR); host-aware: it takes all.
+    zone_model: Word = None
+    # Of a host-managed drive: the size of a zone, and how many may be open, and open or written in part; 0: any number.
+    zone_bytes: t.Optional[Count] = None
+    max_open_zones: t.Optional[Count] = None
+    max_active_zones: t.Optional[Count] = None
 
     JSON_SCHEMA: t.ClassVar[Json] = SCALARS_BESIDE

@@ -208,6 +208,13 @@ class PlannedTest:
     scrub: OrMissing[PlannedScrub] = None
     # The most that the ActiveRange is, whatever active_range_pct are.
     active_range_max_bytes: OrMissing[Positive] = None
+    # For host-managed drives: it writes in sequence by zone, and its ActiveRange is whole zones.
+    zoned: bool = False
+
+    @property
+    def reads_or_writes(self) -> bool:
+        """Return whether it does I/O of its own beside its purge."""
+        return bool(self.precondition or self.cells or self.integrity or self.filesystem or self.array)
 
     def active_range_bytes(self, size_bytes: int, block_bytes: int) -> int:
         """Return the ActiveRange on a drive of this size, in whole logical blocks."""

@@ -58,6 +58,15 @@ class AnyDrive:
 
 
 @dataclass(frozen=True)
+class ZonedDrive:
+    """What the kernel tells of a host-managed zoned drive."""
+
+    path: t.Optional[str]
+    size_bytes: t.Optional[int]
+    zone_bytes: t.Optional[int]
+
+
+@dataclass(frozen=True)
 class LbaFormat:
     """One way to divide a namespace into blocks. performance: 0 is the best."""
 
@@ -174,7 +183,7 @@ class MicronDrive:
     size_bytes: t.Optional[int]
 
 
-Capabilities = t.Union[AnyDrive, NvmeDrive, AtaDrive, ScsiDrive, MicronDrive, Card]
+Capabilities = t.Union[AnyDrive, ZonedDrive, NvmeDrive, AtaDrive, ScsiDrive, MicronDrive, Card]
 # By the family of methods; those that have nothing to do with the drive are not there.
 Found = t.Dict[str, t.Union[Capabilities, NotQueried]]
 

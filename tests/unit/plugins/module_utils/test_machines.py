@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import errno
 import os
+from pathlib import Path
 
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import host_checks, link, table
-from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import attributes, identity
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import attributes, identity, zones
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import cpus
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import drive_facts, methods
@@ -23,6 +24,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import plan as
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning.placement import CpuPlacement, CpuRequest
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import drive_list
 from ansible_collections.ssdlab.fleet.tests.fixtures import machine_trees
+from ansible_collections.ssdlab.fleet.tests.fixtures.zones_of_file import ZONE_BYTES, Zones
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.machine_table import (
     ATA,
     DEALLOCATE,
@@ -68,6 +70,26 @@ def test_each_drive_is_decided(fake, machine):
         for name, told in MACHINES[machine].items()
     }
     assert {drive["identity"]["kernel_name"]: decided(drive) for drive in examine(fake)} == wanted
+
+
+def test_a_zoned_drive_that_may_be_tested_is_looked_at_by_its_zones(fake):
+    """It takes allow: [zoned]; then zones that are not empty are data, also where they read as zeros."""
+    machine_trees.build(fake, "zoned-namespace")
+    (drive,) = examine(fake)
+    assert drive["identity"]["zone_bytes"] == 1 << 20 and "allow: [zoned]" in drive["refusals"][0]["message"]
+    path = Path(fake.path("/dev/nvme0n2"))
+    made, others = Zones(path, count=path.stat().st_size // ZONE_BYTES), fake.ioctl
+    is_of_zones = (zones.BLKREPORTZONE, zones.BLKRESETZONE)
+    fake.ioctl = lambda *given: made.ioctl(*given) if given[1] in is_of_zones else others(*given)
+    entry = {"serial": drive["identity"]["serial"], "allow": ["zoned"]}
+    (blank,) = examine(fake, entry)
+    assert blank["eligible"] and [offer["method"] for offer in blank["purge"]] == ["zone_reset"]
+    made.write(3, bytes(4096))
+    (used,) = examine(fake, entry)
+    assert [refusal["code"] for refusal in used["refusals"]] == ["unsigned_data"]
+    assert f"1 of its {made.count} zones are not empty" in used["refusals"][0]["message"]
+    (released,) = examine(fake, {**entry, "ssd_overwrite_data": True})
+    assert released["eligible"]
 
 
 def of_eligible(machine, column):

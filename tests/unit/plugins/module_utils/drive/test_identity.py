@@ -216,6 +216,10 @@ def test_identity_of_an_nvme_drive(fake):
         "queue_depth": 1023,
         "rotational": False,
         "io_poll": None,
+        "zone_model": None,
+        "zone_bytes": None,
+        "max_open_zones": None,
+        "max_active_zones": None,
     }
 
 

@@ -71,6 +71,7 @@ def test_only_these_codes_can_be_overridden():
         "efi_system_partition",
         "transport",
         "removable",
+        "zoned",
         "hard_disk",
         "sanitize_failed",
         "unseen_users",
