@@ -168,10 +168,12 @@ def test_every_job_of_the_suite_runs(plan, loop_drive, tmp_path):
 
 @pytest.mark.variants(1)
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")
-@pytest.mark.parametrize("plan", ["smoke", "hyperscale", "pts-client"])
-def test_jobs_run_by_io_uring_on_drives_of_4_kib_blocks(plan, loop_drive, tmp_path):
+@pytest.mark.parametrize(
+    "plan, engine", [("smoke", "io_uring"), ("hyperscale", "io_uring_fixed"), ("pts-client", "io_uring")]
+)
+def test_jobs_run_by_io_uring_on_drives_of_4_kib_blocks(plan, engine, loop_drive, tmp_path):
     drives = [loop_drive(f"drive{number}", SIZE, sector_bytes=4096) for number in range(SIDE_BY_SIDE)]
-    cells = all_cells(plan, identity_of(SIZE, 4096), workload_ioengine="io_uring")
+    cells = all_cells(plan, identity_of(SIZE, 4096), workload_ioengine=engine)
     once = list({cell["id"]: cell for cell in cells}.values())
     assert once and all("ioengine=io_uring\n" in cell["job"] for cell in once)
     assert not any("-512b-" in cell["id"] for cell in once)

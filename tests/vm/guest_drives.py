@@ -29,6 +29,8 @@ class Namespace:
     shared: bool = False
     write_bytes_per_s: int = 0  # 0: as fast as it goes
     backend: dict | None = None
+    # What QEMU calls the keys of a zoned namespace, less "zoned."; None: it has no zones.
+    zones: dict | None = None
     file: Path | None = None
 
     def sha256(self) -> str:
@@ -129,6 +131,8 @@ class Nvme:
                     "shared": space.shared,
                     "logical_block_size": space.lba_bytes,
                     "physical_block_size": space.lba_bytes,
+                    **({"zoned": True} if space.zones else {}),
+                    **{f"zoned.{key}": value for key, value in (space.zones or {}).items()},
                 }
             )
         return made

@@ -28,6 +28,9 @@ _OPTIONS = (
     "--percentile_list=50:99.9999",
     "--output-format=json+",
 )
+# Where a name stands for more than fio's --ioengine: io_uring with registered buffers and files.
+_FIXED = "io_uring_fixed"
+_ENGINE_OPTIONS = {_FIXED: ("--ioengine=io_uring", "--fixedbufs=1", "--registerfiles=1")}
 # fio itself, also behind a script of that name.
 _FILE = "--filename=/proc/self/exe"
 _TIMEOUT_S = 60.0
@@ -36,11 +39,12 @@ _FORBIDDEN = "/proc/sys/kernel/io_uring_disabled"
 
 
 def problem(host: Host, fio: str, engine: str) -> str:
-    """Return "" or what fio says to one of its I/O engines. fio: where it is."""
-    result = host.run([fio, *_OPTIONS, f"--ioengine={engine}", _FILE], _TIMEOUT_S)
+    """Return "" or what fio says to one of its I/O engines, or to io_uring_fixed. fio: where it is."""
+    options = _ENGINE_OPTIONS.get(engine, (f"--ioengine={engine}",))
+    result = host.run([fio, *_OPTIONS, *options, _FILE], _TIMEOUT_S)
     if result.rc == 0:
         return ""
     lines = [line.strip() for line in (result.stderr + "\n" + result.stdout).splitlines() if line.strip()]
     told = [line for line in lines if line.startswith("fio:")] or lines or [f"exit code {result.rc}"]
-    switch = host.get(_FORBIDDEN) if engine == "io_uring" else None
+    switch = host.get(_FORBIDDEN) if engine in ("io_uring", _FIXED) else None
     return told[0][:_SHOWN] + (f"; kernel.io_uring_disabled is {switch}" if switch in ("1", "2") else "")

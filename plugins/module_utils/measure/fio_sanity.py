@@ -23,6 +23,8 @@ OPTIONS = (
     "filename",
     "ioengine",
     "hipri",
+    "fixedbufs",
+    "registerfiles",
     "direct",
     "rw",
     "rwmixread",

@@ -22,17 +22,25 @@ from .test_record import Test
 WORKLOAD_ROLE = schemas.COLLECTION / "roles" / "workload"
 # What the template takes of one of a job's sections.
 Section = dict[str, t.Any]
-# The workload_ioengine whose cells have fio's io_uring poll for completions (hipri).
+# The workload_ioengine whose cells have fio's io_uring poll for completions.
 POLLED = "io_uring_polled"
+# What each workload_ioengine is to fio: its name there, and its options in cells that read and write.
+ENGINES: dict[str, tuple[str, dict[str, int]]] = {
+    "libaio": ("libaio", {}),
+    "io_uring": ("io_uring", {}),
+    "io_uring_fixed": ("io_uring", {"fixedbufs": 1, "registerfiles": 1}),
+    POLLED: ("io_uring", {"hipri": 1}),
+}
 # rw= of fio by access, for reads alone, writes alone, and both.
 RW = {"random": ("randread", "randwrite", "randrw"), "sequential": ("read", "write", "rw")}
 
 
 def with_job(cell: PlannedCell, engine: str, sections: t.Sequence[Section]) -> PlannedCell:
     """Return a cell with the text of its job; `polled` where its threads wait for completions by polling."""
-    polled = [engine == POLLED and _can_poll(section) for section in sections]
-    marked = [{**section, "polled": True} if is_polled else section for section, is_polled in zip(sections, polled)]
-    return replace(cell, polled=any(polled), job=job_text(engine, marked))
+    own = [_has_engine_options(section) for section in sections]
+    options = _engine(engine)[1]
+    marked = [{**section, "engine_options": options} if has else section for section, has in zip(sections, own)]
+    return replace(cell, polled=any(own) and engine == POLLED, job=job_text(engine, marked))
 
 
 def with_trial(cell: PlannedCell, engine: str, active_bytes: int) -> PlannedCell:
@@ -43,8 +51,15 @@ def with_trial(cell: PlannedCell, engine: str, active_bytes: int) -> PlannedCell
     return replace(cell, trial_job=with_job(cell, engine, [section_of(trial, active_bytes)]).job)
 
 
-def _can_poll(section: Section) -> bool:
-    """A polled ring takes reads and writes alone: neither trims nor flushes."""
+def _engine(name: str) -> tuple[str, dict[str, int]]:
+    """Return what is in ENGINES; one that is not there is told by render_plan."""
+    return ENGINES.get(name, (name, {}))
+
+
+def _has_engine_options(section: Section) -> bool:
+    """A polled ring takes reads and writes alone: neither trims nor flushes. What has no engine options in one choice
+    has none in any.
+    """
     return not (section.get("ioengine") or section.get("sync") or section["rw"].endswith("trim"))
 
 
@@ -143,7 +158,7 @@ def _rate(one: AnyLoad, rate_iops: int) -> str:
 
 def job_text(engine: str, sections: t.Sequence[Section]) -> str:
     """Return a job as fio reads it, with the placeholders that the host fills in."""
-    text: str = _template().render(ioengine="io_uring" if engine == POLLED else engine, jobs=sections)
+    text: str = _template().render(ioengine=_engine(engine)[0], jobs=sections)
     return text
 
 

@@ -20,8 +20,9 @@ Values = dict[str, t.Any]
 MAPPINGS = ("levels", *host_checks.VERSION_RULES, "link")
 # Tools that some tests take; they are missing only where one of the plan does.
 MAY_TAKE = ("mdadm",)
-# What fio calls each workload_ioengine.
-ENGINES = {"libaio": "libaio", "io_uring": "io_uring", "io_uring_polled": "io_uring"}
+# What is tried on a host for each workload_ioengine (fio_trial): that a drive has poll queues, its identity says.
+ENGINES = {name: name for name in ("libaio", "io_uring", "io_uring_fixed")}
+ENGINES["io_uring_polled"] = "io_uring"
 # What has a host prepared before its job: kernel arguments, and what needs a vendor's tool.
 BOOT = "tune_boot_enabled"
 PREPARED = ("vendor_rssdm", "vendor_iomemory", "vendor_iomemory_dma_delay", "vendor_iomemory_pci_check")

@@ -45,6 +45,10 @@ ENGINE_REMEDY = {
         "install a fio that has it, or set kernel.io_uring_disabled to 0; in a container, allow io_uring in its "
         "seccomp profile, or set workload_ioengine: libaio"
     ),
+    "io_uring_fixed": (
+        "install a fio whose io_uring takes fixedbufs and registerfiles, set kernel.io_uring_disabled to 0, allow "
+        "io_uring in a container's seccomp profile, or set workload_ioengine: io_uring or libaio"
+    ),
 }
 # What the variables must be, where the type in the role's spec says too little.
 RULES = {

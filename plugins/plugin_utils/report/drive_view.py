@@ -31,7 +31,7 @@ MOST_OPEN = 12
 
 def drive(sources: Sources, row: Record, judged: Record) -> Record:
     """Return a row (drive_rows.rows) and its entry in the judgement, with all that the page of the drive shows: path,
-    size_bytes, identity, warnings, tests.
+    size_bytes, identity (with fio_engine), warnings, tests.
     """
     key = (judged["host"], judged["drive"])
     record = sources.drives.get(key, {})
@@ -63,13 +63,19 @@ def drive(sources: Sources, row: Record, judged: Record) -> Record:
         "size_bytes": identity.get("size_bytes"),
         "identity": [
             (name, value)
-            for name, value in sorted(identity.items())
+            for name, value in [*sorted(identity.items()), ("fio_engine", _engine(sources.run, *key))]
             if isinstance(value, (str, int, float)) and value != ""
         ],
         "warnings": measured_conditions.warnings(sources.run, *key),
         "logs": record.get("logs"),
         "tests": tests,
     }
+
+
+def _engine(run: Record, host: str, drive: str) -> str | None:
+    """Return fio's engine as the run asked for it (workload_ioengine)."""
+    asked = [entry for entry in run.get("asked") or [] if (entry["host"], entry["drive"]) == (host, drive)]
+    return asked[-1].get("engine") if asked else None
 
 
 def _test(sources: Sources, raw: HostRaw, judged: Record, test: Record, identity: Record) -> Record:

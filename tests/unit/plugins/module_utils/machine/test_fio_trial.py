@@ -47,5 +47,7 @@ def test_a_switch_of_the_kernel_is_named(fake):
     fake.answers["/usr/bin/fio"] = (1, "", "fio: pid=7, err=1/file:engines/io_uring.c, error=Operation not permitted\n")
     fake.put("/proc/sys/kernel/io_uring_disabled", "2")
     said = "fio: pid=7, err=1/file:engines/io_uring.c, error=Operation not permitted"
-    assert fio_trial.problem(fake, "/usr/bin/fio", "io_uring") == said + "; kernel.io_uring_disabled is 2"
+    for engine in ("io_uring", "io_uring_fixed"):
+        assert fio_trial.problem(fake, "/usr/bin/fio", engine) == said + "; kernel.io_uring_disabled is 2"
+    assert {"--ioengine=io_uring", "--fixedbufs=1", "--registerfiles=1"} <= set(fake.commands[-1])
     assert fio_trial.problem(fake, "/usr/bin/fio", "libaio") == said

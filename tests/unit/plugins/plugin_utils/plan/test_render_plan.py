@@ -270,6 +270,15 @@ def test_without_asking_nothing_polls(engine):
     assert all("hipri" not in cell["job"] and "polled" not in cell for test in made for cell in test["cells"])
 
 
+def test_registered_buffers_and_files_are_of_cells_that_read_and_write():
+    made = rendered(["iops", "sync-writes"], workload_ioengine="io_uring_fixed")
+    parts = [part for test in made for cell in test["cells"] for part in fio_sanity.sections(cell["job"]).items()]
+    fixed = {name: (part.get("fixedbufs"), part.get("registerfiles")) for name, part in parts if name != "global"}
+    assert set(fixed.values()) == {("1", "1"), (None, None)}
+    assert all(("1", "1") != both for name, both in fixed.items() if "sync" in name)
+    assert not any(cell.get("polled") for test in made for cell in test["cells"])
+
+
 @pytest.mark.parametrize("io_poll", [False, None])
 def test_a_drive_without_poll_queues_is_refused_with_what_to_do(io_poll):
     with pytest.raises(PlanError, match=r"h1: drive S1: workload_ioengine: io_uring_polled: .*nvme.poll_queues=N"):

@@ -103,7 +103,14 @@ def test_a_host_is_prepared_where_a_variable_asks_for_it(given, prepared):
 
 
 @pytest.mark.parametrize(
-    "given, engines", [("libaio", ["libaio"]), ("io_uring_polled", ["io_uring"]), ("such", []), (UNSET, ["libaio"])]
+    "given, engines",
+    [
+        ("libaio", ["libaio"]),
+        ("io_uring_fixed", ["io_uring_fixed"]),
+        ("io_uring_polled", ["io_uring"]),
+        ("such", []),
+        (UNSET, ["libaio"]),
+    ],
 )
 def test_the_engine_of_the_plan_is_tried(given, engines):
     host_info = examine_arguments.parts(asked(workload_ioengine=given), UNSET)["host_info"]

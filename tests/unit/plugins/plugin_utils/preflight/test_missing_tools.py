@@ -46,6 +46,7 @@ def test_a_setpriv_that_cannot_end_fio_is_told(version, is_told):
     [
         ("libaio", "io_uring", ("install the package", ", or raise fs.aio-max-nr")),
         ("io_uring", "libaio", ("install a fio", ", or set kernel.io_uring_disabled to 0", "in a container, allow ")),
+        ("io_uring_fixed", "io_uring or libaio", ("install a fio", "fixedbufs", "kernel.io_uring_disabled to 0")),
     ],
 )
 def test_an_engine_that_fio_cannot_use_is_told_before_anything_is_erased(engine, other, remedies):

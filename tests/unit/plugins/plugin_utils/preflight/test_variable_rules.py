@@ -43,7 +43,11 @@ def test_what_disturbs_a_cell_can_be_set(variable, value, says):
         ("precondition_passes", 0, "precondition_passes: 0 must be a whole number from 1 to 100"),
         ("precondition_block_size", "1MiB", ""),
         ("precondition_block_size", "1 MB", "precondition_block_size: '1 MB' must be a block size, such as 128KiB"),
-        ("workload_ioengine", "io_urng", "must be one of: libaio, io_uring, io_uring_polled; did you mean io_uring?"),
+        (
+            "workload_ioengine",
+            "io_urng",
+            "must be one of: libaio, io_uring, io_uring_fixed, io_uring_polled; did you mean io_uring?",
+        ),
         ("ssd_rated_tbw", [{"model": "*", "tbw": 7300}], ""),
         (
             "ssd_passing_programs",
