@@ -20,6 +20,9 @@ TWIN = "SSDQTWIN"
 TWINS = ("twin-1", "twin-2")
 # Takes several seconds to write.
 SLOW = "SSDQSLOW"
+# Host-managed zones, of which it can have few open; a zone holds less than it spans.
+ZONED = "SSDQZNS1"
+ZONES = {"zone_size": 4 * MIB, "zone_capacity": 3 * MIB, "max_open": 4, "max_active": 6}
 # For what is staged on many drives at once.
 STAGED = [f"SSDQ01{number:02}" for number in range(1, 13)]
 
@@ -42,5 +45,6 @@ def drives() -> list[Nvme]:
         # Of subsystems of their own: the kernel refuses a second controller of the same NQN and number.
         *(Nvme(TWIN, key=key, subsystem=key) for key in TWINS),
         Nvme(SLOW, [Namespace(write_bytes_per_s=8 * MIB)]),
+        Nvme(ZONED, [Namespace(lba_bytes=4096, zones=ZONES)]),
         *(Nvme(serial, numa_node=number % 2) for number, serial in enumerate(STAGED)),
     ]

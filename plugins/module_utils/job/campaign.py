@@ -10,7 +10,7 @@ import traceback
 
 from ..core.deadline import Hangs
 from ..core.host import BOOT_ID
-from ..drive import health
+from ..drive import health, zones
 from ..guard import ledger, ledger_format, rules
 from ..guard.held import Refused
 from ..machine import cpus
@@ -131,15 +131,16 @@ class Campaign:
         self._tests.settle_unfinished()
         station.guard("start")
         self._refuse_another()
+        self._refuse_other_zones()
         place = station.bench.place = station.job.tuned.take_place(station.drive)
         station.beside.cpus = cpus.without(place.cpus)
         seen = {"identity": station.held.identity, "path": station.held.path}
         station.note("drive_started", tests=names, place=place._asdict(), power=base.to_json(self._power()), **seen)
         station.held.keep_as_evidence(self._tests.missed())
         station.held.content_is_ours()
-        # It writes a block.
+        # It writes a block at the start, where a zone may be written already.
         writes = any(not test.self_test or test.purge.method != NO_PURGE.method for test in station.plan.tests)
-        if writes and not station.job.in_service:
+        if writes and not station.job.in_service and not zones.is_host_managed(station.held.identity):
             station.bench.check_fio()
         station.watchdog.call("look at the drive's world", lambda: station.conditions.begin(station.history))
         if station.conditions.baseline:
@@ -186,6 +187,15 @@ class Campaign:
         ]
         if other:
             raise Refused(rules.refuse("identity_changed", self._station.drive, held.path, "; ".join(other)))
+
+    def _refuse_other_zones(self) -> None:
+        """Tests for zoned drives are for no others, and the other way round: their writes would fail, or hit what they
+        should not. Raises Refused.
+        """
+        held, drive = self._station.held, self._station.drive
+        wrong = zones.misplaced_tests(self._station.plan.tests, held.identity)
+        if wrong:
+            raise Refused(rules.refuse("wrong_zones", drive, held.path, wrong))
 
     def _power(self) -> Power:
         """In which boot, and after how many power cycles of the drive, it is measured."""

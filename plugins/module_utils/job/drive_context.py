@@ -214,8 +214,10 @@ class DriveContext:
         )
 
     def active_bytes(self, test: PlannedTest) -> int:
-        """Return the ActiveRange in whole logical blocks."""
-        block: int = self.target.identity["logical_block_size_bytes"]
+        """Return the ActiveRange in whole logical blocks, or zones."""
+        identity = self.target.identity
+        zone_bytes = identity.get("zone_bytes") if test.zoned else None
+        block: int = zone_bytes or identity["logical_block_size_bytes"]
         size_bytes: int = self.target.identity["size_bytes"]
         return test.active_range_bytes(size_bytes, block)
 

@@ -13,6 +13,7 @@ import typing as t
 from ..core.background import Step, at_once
 from ..core.files import now
 from ..core.host import Host
+from ..drive import zones
 from ..drive.held_drive import HeldDrive
 from ..machine.cpus import NOWHERE
 from ..records.measurement import CellDetails, FillCurveDetails, PreconditionDetails
@@ -170,6 +171,8 @@ class Workbench:
             raise fio.FioError(f"fio's result {raw} has an unknown form ({type(error).__name__}: {error})") from None
         self._last = watch.after
         self._settled = watch.after.stat if watch.after else None
+        if told.sides["write"]:
+            self._free_zones()
         details = CellDetails(
             started=started,
             seconds=round(ended - began, 3),
@@ -230,10 +233,11 @@ class Workbench:
         """
         self._last_end = None
         began, before = time.monotonic(), self._witness().stat()
-        total = size_bytes * spec.passes
+        written = self._writable_bytes(size_bytes, spec.block_size_bytes)
+        total = written * spec.passes
         share_done = self._progress(name, total, tick)
         with precondition_curve.Recorder(self._held.bytes_written) as recorder:
-            bandwidth = self._write_all(name, spec, size_bytes, seed_value, share_done)
+            bandwidth = self._write_all(name, spec, size_bytes, written, seed_value, share_done)
         self.settle()
         if before and self._settled and len(before) == len(self._settled) > DISCARDS:
             # A fill discards nothing: what was discarded meanwhile shows before the cell that comes next.
@@ -248,14 +252,39 @@ class Workbench:
             data=spec.data or "random",
             kernel_bytes_written=recorder.written,
         )
-        return Fill(details, recorder.curve(size_bytes, spec.passes))
+        return Fill(details, recorder.curve(written, spec.passes))
+
+    def _writable_bytes(self, size_bytes: int, block_bytes: int) -> int:
+        """Return what a pass over so many bytes writes: of a zoned drive only the capacity of each zone."""
+        if self.file is not None or self.members or not zones.is_host_managed(self._held.identity):
+            return size_bytes
+        return zones.writable_bytes(zones.report(self._host, self._held.descriptor(), size_bytes), block_bytes)
+
+    def _free_zones(self) -> None:
+        """Empty the zones that a cell left half written: the next one may begin others, and a drive can have only so
+        many. Reads of written zones go elsewhere.
+        """
+        identity = self._held.identity
+        if zones.is_host_managed(identity):
+            handle, path = self._held.descriptor(), str(identity["path"])
+            zones.reset_active(self._host, handle, path, identity["size_bytes"])
+            # The kernel counts a reset as a write without bytes, which is ours.
+            self._settled = self._witness().stat()
 
     def _write_all(
-        self, name: str, spec: PlannedFill, size_bytes: int, seed_value: int, tick: t.Callable[[], None]
+        self,
+        name: str,
+        spec: PlannedFill,
+        size_bytes: int,
+        pass_bytes: int,
+        seed_value: int,
+        tick: t.Callable[[], None],
     ) -> float:
-        """Run a fill's jobs: bytes/s of the first, as fio tells them. Raises FioError."""
+        """Run a fill's jobs: bytes/s of the first, as fio tells them. pass_bytes: what a pass writes. Raises
+        FioError.
+        """
         remainder = size_bytes % spec.block_size_bytes
-        parts = (("fill", spec.job, size_bytes - remainder), ("remainder", spec.remainder_job, remainder))
+        parts = (("fill", spec.job, pass_bytes - remainder), ("remainder", spec.remainder_job, remainder))
         values = self.placeholders(
             seed=seed_value,
             size_bytes=size_bytes - remainder,

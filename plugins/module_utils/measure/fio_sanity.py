@@ -25,6 +25,7 @@ OPTIONS = (
     "hipri",
     "fixedbufs",
     "registerfiles",
+    "zonemode",
     "direct",
     "rw",
     "rwmixread",

@@ -254,6 +254,14 @@ def _direction_problem(metric: str, cell: PlannedCell) -> list[str]:
     return [f"{metric}: cell {cell.id} has no {direction}s"] if absent else []
 
 
+def zone_bytes(test: Test, identity: Mapping) -> int | None:
+    """Return the size of the drive's zones for a test that goes by them, its logical block for a drive without any (the
+    plan is not for it); None for any other test.
+    """
+    own: int = identity.get("zone_bytes") or identity["logical_block_size_bytes"]
+    return own if test.zoned else None
+
+
 def fill_passes(passes: int, active_range_pct: int) -> int:
     """Return how often the ActiveRange is written in whole, for at least so many times the *user* capacity: of 2 x, 3
     times a range of 75 %, 4 times one of 50 %.
@@ -269,7 +277,7 @@ def fit(test: Test, identity: Mapping) -> tuple[list[PlannedCell], list[NotAppli
     tracked.
     """
     block = identity["logical_block_size_bytes"]
-    active = test.active_range_bytes(identity["size_bytes"], block)
+    active = test.active_range_bytes(identity["size_bytes"], zone_bytes(test, identity) or block)
     tracked = {item.cell for item in test.steady_state.tracked} if test.steady_state else set()
     cells, left_out = [], []
     wrong: dict[str, list[str]] = {}
@@ -277,7 +285,7 @@ def fit(test: Test, identity: Mapping) -> tuple[list[PlannedCell], list[NotAppli
         # Of a mix of a cell's own, sizes may be left out; a stream has to have all of its.
         sizes = [one for job in cell.jobs or () for one in streams.sizes(job)] or [cell.block_size_bytes]
         reason = next(filter(None, (_block_problem(one, block) for one in sizes)), "")
-        reason = reason or streams.trim_problem(cell, identity)
+        reason = reason or streams.trim_problem(cell, identity) or _zones_problem(test, cell, identity)
         fitted, sizes_left_out = io_patterns.fitted(cell, block)
         cramped = _room_problem(cell, active)
         if cramped:
@@ -301,6 +309,15 @@ def fit(test: Test, identity: Mapping) -> tuple[list[PlannedCell], list[NotAppli
         reasons = sorted({item.reason for item in left_out})
         problems.append(f"none of the test's cells can run on this drive{': ' * bool(reasons)}{'; '.join(reasons)}")
     return cells, left_out, problems
+
+
+def _zones_problem(test: Test, cell: PlannedCell, identity: Mapping) -> str:
+    """Return why the drive can't have open what a cell writes at a time; "" where it can. 0: it knows no limit."""
+    limits = [identity.get(name) for name in ("max_open_zones", "max_active_zones")]
+    most = min((limit for limit in limits if limit), default=0)
+    if not test.zoned or cell.read_pct == 100 or not most or cell.threads <= most:
+        return ""
+    return f"it writes to {cell.threads} zones at a time, and the drive can have {most} open"
 
 
 def _room_problem(cell: PlannedCell, active: int) -> str:

@@ -31,6 +31,7 @@ PHASE_INHERITS = (
     "write_cache",
     "refill_buffers",
     "in_service",
+    "zoned",
     "description",
 )
 PHASE_OWN = ("matrix", "cells", "lead", "steady_state", "rounds", "last_rounds", "description")
@@ -45,6 +46,7 @@ SOURCE_KEYS = (
     "after_steady_rounds",
     "last_rounds",
     "refill_buffers",
+    "zoned",
     "cell_order",
     "filesystem",
     "array_request",

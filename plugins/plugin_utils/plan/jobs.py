@@ -31,6 +31,8 @@ ENGINES: dict[str, tuple[str, dict[str, int]]] = {
     "io_uring_fixed": ("io_uring", {"fixedbufs": 1, "registerfiles": 1}),
     POLLED: ("io_uring", {"hipri": 1}),
 }
+# fio writes each zone in sequence, empties it by a reset before it begins anew, and reads only what was written.
+ZONED = {"zonemode": "zbd"}
 # rw= of fio by access, for reads alone, writes alone, and both.
 RW = {"random": ("randread", "randwrite", "randrw"), "sequential": ("read", "write", "rw")}
 
@@ -63,11 +65,12 @@ def _has_engine_options(section: Section) -> bool:
     return not (section.get("ioengine") or section.get("sync") or section["rw"].endswith("trim"))
 
 
-def with_fill_jobs(fill: PlannedFill, name: str, engine: str) -> PlannedFill:
+def with_fill_jobs(fill: PlannedFill, name: str, engine: str, zoned: bool = False) -> PlannedFill:
     """Return sequential writes over everything with their jobs: one in whole blocks, one for the remainder, which is a
     single block of its own size.
 
-    The remainder starts where the whole blocks end, so its offset is the first job's size.
+    The remainder starts where the whole blocks end, so its offset is the first job's size. zoned: by zone, where only
+    one write may be in flight; a zone has no remainder.
     """
     whole = {"bs": fill.block_size_bytes, "iodepth": "@ssd_max_queue_depth@", "size": "@ssd_remainder_offset@"}
     rest = {
@@ -78,6 +81,9 @@ def with_fill_jobs(fill: PlannedFill, name: str, engine: str) -> PlannedFill:
     }
     content = {"zeros": True} if fill.data == "zeros" else {"refill_buffers": True}
     common = {"name": name, "rw": "write", "numjobs": 1, "loops": fill.passes, **content}
+    if zoned:
+        whole["iodepth"] = 1
+        common.update(ZONED)
     return replace(
         fill,
         job=job_text(engine, [{**common, **whole}]),
@@ -85,16 +91,23 @@ def with_fill_jobs(fill: PlannedFill, name: str, engine: str) -> PlannedFill:
     )
 
 
-def sections_of(cell: PlannedCell, active_bytes: int, capacity: int, refills: t.Container[str] = ()) -> list[Section]:
+def sections_of(
+    cell: PlannedCell,
+    active_bytes: int,
+    capacity: int,
+    refills: t.Container[str] = (),
+    zone_bytes: int | None = None,
+) -> list[Section]:
     """Return the sections of a cell's job: one, or one for each of its streams, which run at the same time.
 
-    refills: rw= of the jobs that fill their buffers anew for each write (`refilling`).
+    refills: rw= of the jobs that fill their buffers anew for each write (`refilling`). zone_bytes: of a test by zone.
     """
     sections = [
         {**_section(job, f"{cell.id}.{job.name}", cell, active_bytes), **streams.section(job, active_bytes, capacity)}
         for job in cell.jobs or ()
-    ] or [section_of(cell, active_bytes)]
-    return [{**section, "refill_buffers": section["rw"] in refills} for section in sections]
+    ] or [section_of(cell, active_bytes, zone_bytes)]
+    by_zone = ZONED if zone_bytes else {}
+    return [{**section, **by_zone, "refill_buffers": section["rw"] in refills} for section in sections]
 
 
 def refilling(tests: t.Sequence[Test]) -> t.Iterator[frozenset[str]]:
@@ -114,12 +127,12 @@ def refilling(tests: t.Sequence[Test]) -> t.Iterator[frozenset[str]]:
         yield frozenset(itertools.chain(*asked, *mixed))
 
 
-def section_of(cell: PlannedCell, active_bytes: int) -> Section:
-    """Return the values that a cell gives to the job template."""
-    return _section(cell, cell.id, cell, active_bytes)
+def section_of(cell: PlannedCell, active_bytes: int, zone_bytes: int | None = None) -> Section:
+    """Return the values that a cell gives to the job template. zone_bytes: threads in sequence have whole zones."""
+    return _section(cell, cell.id, cell, active_bytes, zone_bytes)
 
 
-def _section(one: AnyLoad, name: str, cell: PlannedCell, active_bytes: int) -> Section:
+def _section(one: AnyLoad, name: str, cell: PlannedCell, active_bytes: int, zone_bytes: int | None = None) -> Section:
     """Return those of a cell, or of one of its streams."""
     reads, writes, both = RW[one.access]
     section: Section = {
@@ -134,7 +147,7 @@ def _section(one: AnyLoad, name: str, cell: PlannedCell, active_bytes: int) -> S
     }
     if one.access == "sequential" and one.threads > 1:
         # Streams side by side: threads that read the same blocks after each other would measure the drive's cache.
-        share = io_pattern.share_bytes(active_bytes, one.threads, one.block_size_bytes)
+        share = io_pattern.share_bytes(active_bytes, one.threads, zone_bytes or one.block_size_bytes)
         section.update(size=share, offset_increment=share)
     if one.range:
         section.update(streams.placed(one, active_bytes))

@@ -67,6 +67,9 @@ def files(tests: t.Sequence[Test], platform: str, device: str, identity: Mapping
     laid = [test.name for test in plan.drives[0].tests if test.filesystem]
     if laid:
         raise PlanError([f"test {laid[0]}: file systems are created only on Linux; remove it from the plan"])
+    by_zone = [test.name for test in plan.drives[0].tests if test.zoned]
+    if by_zone:
+        raise PlanError([f"test {by_zone[0]}: fio knows zones only on Linux; remove it from the plan"])
     read_back = [test.name for test in plan.drives[0].tests if test.integrity]
     if read_back:
         raise PlanError([f"test {read_back[0]}: only the host job reads back what it wrote; remove it from the plan"])

@@ -286,8 +286,8 @@ def _fit_test(
     """Return a test for one drive in its rendered form, and what the drive can't do. refills: jobs.refilling."""
     test, same_cells = celling.with_preferred_size(test, identity)
     cells, left_out, wrong = celling.fit(test, identity)
-    capacity = identity["size_bytes"]
-    active = test.active_range_bytes(capacity, identity["logical_block_size_bytes"])
+    capacity, zone_bytes = identity["size_bytes"], celling.zone_bytes(test, identity)
+    active = test.active_range_bytes(capacity, zone_bytes or identity["logical_block_size_bytes"])
     engine = settings["workload_ioengine"]
     if purge.method in ("auto", "overwrite"):
         fill = with_fill_jobs(PlannedFill(1, OVERWRITE_BLOCK_BYTES), "purge", engine)
@@ -295,12 +295,15 @@ def _fit_test(
             purge, passes=1, block_size_bytes=OVERWRITE_BLOCK_BYTES, job=fill.job, remainder_job=fill.remainder_job
         )
     beside = {"in_service": True} if test.in_service else {}
-    sections = [[{**one, **beside} for one in sections_of(cell, active, capacity, refills)] for cell in cells]
+    sections = [
+        [{**one, **beside} for one in sections_of(cell, active, capacity, refills, zone_bytes)] for cell in cells
+    ]
     cells = [with_job(cell, engine, own) for cell, own in zip(cells, sections)]
     integrity, cold = _with_heat(test, test.integrity, identity, engine) if test.integrity else (None, [])
+    fill_of = test.precondition
     done = test.planned(
         purge=purge,
-        precondition=with_fill_jobs(test.precondition, "precondition", engine) if test.precondition else None,
+        precondition=with_fill_jobs(fill_of, "precondition", engine, test.zoned) if fill_of else None,
         cells=[with_trial(cell, engine, active) for cell in cells],
         not_applicable=same_cells + left_out,
         integrity=integrity,

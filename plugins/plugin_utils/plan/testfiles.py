@@ -18,7 +18,7 @@ from ...module_utils.records.in_service import PlannedInService, PlannedScrub
 from ...module_utils.records.plan import PlannedFill, PlannedIntegrity, PlannedPurge, RoundLimits, SteadyStateRule
 from ...module_utils.records.planned_cell import PlannedCell
 from ..common import schema as schemas
-from . import arrays, cross_test_checks, filesystems, in_service, inheritance
+from . import arrays, cross_test_checks, filesystems, in_service, inheritance, zoned_tests
 from . import cells as celling
 from .test_library import SHIPPED_DIR, Library, PlanError, Source, raise_for
 from .test_record import Test
@@ -188,7 +188,7 @@ def _checked(given: Json, origin: str, own_cells: bool) -> Test:
     cells = celling.expand(given)
     steady, open_limits, untracked = _steady_state(given["steady_state"], cells)
     problems = celling.static_problems(cells) + _apart({**given, "cells": cells}) + _without_effect(given)
-    problems += in_service.test_problems({**given, "cells": cells})
+    problems += in_service.test_problems({**given, "cells": cells}) + zoned_tests.problems(given, cells)
     if steady and given["last_rounds"]:
         problems.append("last_rounds: cannot be combined with steady_state, whose window makes the figures")
     problems += untracked
@@ -230,6 +230,7 @@ def _checked(given: Json, origin: str, own_cells: bool) -> Test:
         array_request=arrays.rendered(given["array"], celling.size_bytes),
         integrity=_integrity(given),
         self_test=given["self_test"] or None,
+        zoned=given["zoned"],
         in_service=base.parse(PlannedInService, given["in_service"]) if given["in_service"] else None,
         scrub=base.parse(PlannedScrub, given["scrub"]) if given["scrub"] else None,
     )

@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a drive can do what a test asks of it beside I/O: be reset, rest in a state without I/O, test itself. Pure.
+"""Whether a drive can do what a test asks of it beside I/O: be reset, rest in a state without I/O, test itself; and
+whether it has the zones that its tests write by. Pure.
 
 By what it told when it was looked at; what it did not tell is no reason. The host job looks once more. A self-test is
 all that its test does, so a drive without self-tests goes without that test. A key that is a part of a test (reset,
@@ -13,13 +14,15 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ...module_utils.drive import zones
+from ...module_utils.guard import rules
 from ...module_utils.purge import methods
 from ...module_utils.records.found_drives import FoundDrive
 from ...module_utils.records.plan import Plan, PlannedDrive, PlannedTest
 from ...module_utils.records.purge import AtaDrive, NvmeDrive
 from ..plan.test_record import Test
 from ..run_folder.run_record import RunWarning
-from .findings import Finding, HostAnswer
+from .findings import Finding, HostAnswer, of_refusal
 from .host_tests import Requested
 
 # Those whose self-tests nvme-cli or smartctl begins (drive/self_test.py).
@@ -30,12 +33,23 @@ _REMEDY = "take {0}, or measure this drive in a run without it"
 
 def findings(views: t.Sequence[HostAnswer], plans: t.Mapping[str, Plan]) -> list[Finding]:
     """Return what tests ask of drives that can't do it, each key of a drive once."""
-    return [
+    return _zones_findings(views, plans) + [
         Finding(f"{text}; {_REMEDY.format(what)}", view.name, drive.drive, drive.drive)
         for view in views
         for drive in (plans[view.name].drives if view.name in plans else ())
         for text, what in _of_drive(view, drive)
     ]
+
+
+def _zones_findings(views: t.Sequence[HostAnswer], plans: t.Mapping[str, Plan]) -> list[Finding]:
+    """Return which drives the plan is not for, as they have zones, or have none."""
+    found = []
+    for view in views:
+        for drive in plans[view.name].drives if view.name in plans else ():
+            wrong = zones.misplaced_tests(drive.tests, drive.expected)
+            refusals = rules.refuse("wrong_zones", drive.drive, drive.expected.get("path"), wrong) if wrong else []
+            found += [of_refusal(refusal, view.name, drive.drive) for refusal in refusals]
+    return found
 
 
 def _of_drive(view: HostAnswer, drive: PlannedDrive) -> list[tuple[str, str]]:

@@ -54,6 +54,7 @@ KEPT_IF_GIVEN = (
     "self_test",
     "in_service",
     "scrub",
+    "zoned",
     "departs",
     "run_margin",
 )

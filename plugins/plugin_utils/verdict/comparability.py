@@ -32,6 +32,7 @@ COMPARED = (
     "last_rounds",
     "write_cache",
     "refill_buffers",
+    "zoned",
     "cell_order",
     "filesystem",
     "array",

@@ -191,3 +191,5 @@ def test_the_preferred_size_is_the_one_given():
 def test_what_the_host_job_alone_can_do_is_refused():
     with pytest.raises(PlanError, match="test integrity: only the host job reads back what it wrote"):
         rendered(["integrity"], "windows")
+    with pytest.raises(PlanError, match="test zoned-reads: fio knows zones only on Linux"):
+        rendered(["zoned-reads"], "windows")

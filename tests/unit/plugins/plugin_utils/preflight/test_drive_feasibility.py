@@ -31,11 +31,14 @@ RESET, REST = ({"integrity": {"passes": 2, key: True}} for key in ("reset", "low
 SELF_TEST = {"self_test": "short"}
 
 
-def told(test, transport, **capabilities):
+def told(test, transport, expected=None, **capabilities):
     """The texts of what a drive of a host can't do."""
     entry = {"drive": "S1", "selector": {"serial": "S1"}, "path": "/dev/x", "purge_capabilities": capabilities}
     view = host_answers.of("h1", asked={}, drives=[entry])
-    drive = planned.drive(expected={"transport": transport}, tests=[{"name": "one", **test}, {"name": "two", **test}])
+    drive = planned.drive(
+        expected={"transport": transport, **(expected or {})},
+        tests=[{"name": "one", **test}, {"name": "two", **test}],
+    )
     plan = dataclasses.replace(planned.plan_of(), drives=[drive])
     found = drive_feasibility.findings([view], {"h1": plan})
     assert all(finding.concerns == "S1" for finding in found)
@@ -44,6 +47,29 @@ def told(test, transport, **capabilities):
 
 def nvme(**facts):
     return {"nvme": {**NVME, **facts}}
+
+
+@pytest.mark.parametrize(
+    ("zone_model", "test", "why"),
+    [
+        (
+            "host-managed",
+            {"cells": [{}]},
+            "it is zoned, and the plan has tests that don't go by zone (one, two); ssd_plan: zoned ",
+        ),
+        (
+            None,
+            {"zoned": True, "cells": [{}]},
+            "it has no zones, and the plan has tests by zone (one, two); ssd_plan: nightly",
+        ),
+        ("host-managed", {"zoned": True, "cells": [{}]}, ""),
+    ],
+)
+def test_a_plan_by_zone_is_for_zoned_drives_alone(zone_model, test, why):
+    found = told(test, "nvme", expected={"zone_model": zone_model})
+    assert len(found) == bool(why) and all(
+        f"S1: wrong_zones: the plan is not for this drive: {why}" in text for text in found
+    )
 
 
 @pytest.mark.parametrize("transport", ["loop", "sata", "sas", "usb", "nvme-tcp", None])
