@@ -24,7 +24,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "playbooks" / "collections"))
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import data_scan, scan_offsets
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import data_scan
+from ansible_collections.ssdlab.fleet.tests.fixtures.detection import detection_probability
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 DRIVES = {"4 GiB": 4 * GIB, "512 GiB": 512 * GIB}
@@ -84,7 +85,7 @@ def seen_of(
             os.close(handle)
         seen += found.foreign is not None
         blocks += found.blocks
-        chance = scan_offsets.detection_probability(data_bytes, found.blocks, size_bytes, found.whole)
+        chance = detection_probability(data_bytes, found.blocks, size_bytes, found.whole)
         told += chance
         # A piece sees data that begins less than its own length before it.
         real += 1 - (1 - chance) * (1 - min(1.0, (data_bytes + MIB) / size_bytes)) ** PIECES

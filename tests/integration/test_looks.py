@@ -30,6 +30,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import data_sca
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.block_classifier import BlockClassifier, DataScan
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.block_reader import BlockReader
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.data_scan import Terms
+from ansible_collections.ssdlab.fleet.tests.fixtures.detection import detection_probability
 
 LOOK_S = 4.0
 PROGRAM = """
@@ -128,7 +129,7 @@ def test_as_many_looks_see_data_as_the_plan_tells(loop_drive, size_bytes, data_b
         seen = sum(sees(handle, size_bytes, blocks) for _look in range(looks))
     finally:
         os.close(handle)
-    assert expected[0] <= seen <= expected[1], scan_offsets.detection_probability(data_bytes, blocks, size_bytes)
+    assert expected[0] <= seen <= expected[1], detection_probability(data_bytes, blocks, size_bytes)
 
 
 def sees(handle, size_bytes, blocks):

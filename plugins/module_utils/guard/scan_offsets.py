@@ -62,14 +62,6 @@ def seen_bytes(blocks: int, size_bytes: int, whole: bool, miss: float = _MISS) -
     return size_bytes if blocks <= 0 else max(BLOCK_BYTES, math.ceil(size_bytes * -math.expm1(math.log(miss) / blocks)))
 
 
-def detection_probability(data_bytes: int, blocks: int, size_bytes: int, whole: bool = False) -> float:
-    """With which chance a look sees data of so many bytes that fill whole blocks."""
-    if whole or data_bytes >= size_bytes:
-        return 1.0
-    share = math.ceil(data_bytes / BLOCK_BYTES) / max(1, size_bytes // BLOCK_BYTES)
-    return -math.expm1(blocks * math.log1p(-share)) if share < 1 else 1.0
-
-
 def scan_text(record: Look, capacity: t.Callable[[int], str]) -> str:
     """Return a look's record in one line for people. `capacity`: how bytes on drives are written."""
     if record.whole:

@@ -128,7 +128,6 @@ CONCERNS: dict[str, t.Callable[[Variables], Tune]] = {
 }
 # Changes the kernel's command line before the host job; no part of the plan.
 BOOT = "boot"
-SWITCHES = tuple(f"tune_{name}_enabled" for name in CONCERNS)
 BOOT_VARIABLES = (f"tune_{BOOT}_enabled", "tune_boot_arguments", "tune_reboot_timeout_s")
 # What the plan's `tune` depends on, switches included.
 VARIABLES = tuple(name for name in argument_specs.options("tune") if name not in BOOT_VARIABLES)

@@ -5,17 +5,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import spelling
+
 ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "inventories").iterdir()))
-def test_ansible_reads_an_inventory_without_a_warning(name):
+def test_ansible_reads_an_inventory_without_a_warning_and_knows_all_its_variables(name):
     done = subprocess.run(
         ["ansible-inventory", "-i", str(ROOT / "inventories" / name), "--list"],
         cwd=ROOT,
@@ -25,3 +28,5 @@ def test_ansible_reads_an_inventory_without_a_warning(name):
         check=True,
     )
     assert "WARNING" not in done.stderr, done.stderr
+    hosts = json.loads(done.stdout)["_meta"]["hostvars"]
+    assert hosts and spelling.unknown(hosts, {}) == {}

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import data_scan, scan_offsets
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.block_classifier import BlockClassifier, DataScan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.units import data_size
+from ansible_collections.ssdlab.fleet.tests.fixtures.detection import detection_probability
 
 SIZE = 8 << 20
 DATA, BLANK = b"data" * 1024, bytes(4096)
@@ -32,8 +33,8 @@ def test_the_issues_example():
 @given(st.integers(1, 10**6), st.integers(10**7, 10**14))
 def test_the_chance_and_the_size_that_is_told_agree(blocks, size):
     data = scan_offsets.seen_bytes(blocks, size, whole=False)
-    assert scan_offsets.detection_probability(data, blocks, size) >= 0.999 - 1e-6 or data == size
-    assert data <= 4096 or scan_offsets.detection_probability(data * 0.9 - 8192, blocks, size) < 0.9991
+    assert detection_probability(data, blocks, size) >= 0.999 - 1e-6 or data == size
+    assert data <= 4096 or detection_probability(data * 0.9 - 8192, blocks, size) < 0.9991
 
 
 class Simulated:
@@ -65,7 +66,7 @@ def test_data_is_seen_at_least_as_often_as_is_told(arranged, blocks, part, batch
     across = arranged == "across blocks"
     data = random.sample(range(blocks), count) if arranged == "scattered" else range(first, first + count + across)
     drive = Simulated(blocks, set(data))
-    told = scan_offsets.detection_probability(count * 4096, 32 * batches, drive.size_bytes)
+    told = detection_probability(count * 4096, 32 * batches, drive.size_bytes)
     seen = sum(drive.sees(batches) for _look in range(looks)) / looks
     # Beyond six deviations less than once in a hundred million, and as much for a chance near 0 or 1.
     noise = 6 * math.sqrt(max(told * (1 - told), 0.01) / looks)
@@ -75,7 +76,7 @@ def test_data_is_seen_at_least_as_often_as_is_told(arranged, blocks, part, batch
 
 def test_a_look_at_nothing_proves_nothing():
     assert scan_offsets.seen_bytes(0, 10**12, whole=False) == 10**12 and math.isclose(
-        scan_offsets.detection_probability(4096, 10**5, 4096 * 10**6), 1 - (1 - 1e-6) ** 10**5
+        detection_probability(4096, 10**5, 4096 * 10**6), 1 - (1 - 1e-6) ** 10**5
     )
     record = DataScan(SIZE, SIZE // 4096, 0.5, True).record()
     assert scan_offsets.scan_text(record, data_size) == "read all 8.389 MB in 0.5 s"

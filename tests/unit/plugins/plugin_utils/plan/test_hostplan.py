@@ -18,6 +18,8 @@ DRIVE = {
     "identity": {"serial": "S1", "size_bytes": 1 << 30, "logical_block_size_bytes": 4096, "path": "/dev/nvme0n1"},
 }
 
+SWITCHES = tuple(f"tune_{name}_enabled" for name in tuning.CONCERNS)
+
 
 def build(**changes):
     values = dict(DEFAULTS, **changes)
@@ -106,14 +108,14 @@ NOTHING = {
 
 def test_what_is_not_asked_for_is_not_in_the_plan():
     # As -e gives it: a text.
-    assert build(ssd_plan=["wsat"], **dict.fromkeys(tuning.SWITCHES, "false"))["tune"] == NOTHING
+    assert build(ssd_plan=["wsat"], **dict.fromkeys(SWITCHES, "false"))["tune"] == NOTHING
 
 
 @pytest.mark.parametrize("concern", sorted(tuning.CONCERNS))
 def test_a_switch_and_a_tag_take_one_concern_out_or_leave_it_alone(concern):
-    on = dict.fromkeys(tuning.SWITCHES, True)
+    on = dict.fromkeys(SWITCHES, True)
     alone = hostplan.tune_spec(
-        dict(DEFAULTS, **dict(dict.fromkeys(tuning.SWITCHES, False), **{f"tune_{concern}_enabled": True}))
+        dict(DEFAULTS, **dict(dict.fromkeys(SWITCHES, False), **{f"tune_{concern}_enabled": True}))
     )
     assert alone != Tune()
     assert hostplan.tune_spec(dict(DEFAULTS, ansible_run_tags=[concern], **on)) == alone

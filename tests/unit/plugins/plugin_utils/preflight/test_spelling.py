@@ -5,10 +5,7 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -134,20 +131,6 @@ def test_what_a_play_sets_counts_for_each_host():
 )
 def test_edits(one, other, edits):
     assert [min(spelling.distance(*pair), 3) for pair in ((one, other), (other, one))] == [edits, edits]
-
-
-@pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "inventories").iterdir()))
-def test_nothing_in_the_inventories_to_copy_is_unknown(name):
-    done = subprocess.run(
-        ["ansible-inventory", "-i", str(ROOT / "inventories" / name), "--list"],
-        cwd=ROOT,
-        env={**os.environ, "ANSIBLE_NOCOLOR": "1"},
-        text=True,
-        capture_output=True,
-        check=True,
-    )
-    hosts = json.loads(done.stdout)["_meta"]["hostvars"]
-    assert hosts and spelling.unknown(hosts, {}) == {}
 
 
 def test_no_example_of_the_docs_has_an_unknown_name():
