@@ -73,7 +73,7 @@ for _round in range(rounds):
         for place in range(0, len(events), 16):  # no event has a name: what is watched is no folder
             opened[kinds[struct.unpack_from("=i", events, place)[0]]] += 1
     for name in names:
-        seen = facts.Facts(name, identity.node(name), "drive", Identity(**identity.identity(host, name)))
+        seen = facts.Facts(name, identity.node(name), "drive", identity.identity(host, name))
         device_users.probe_users(host, seen, shared)
         print(json.dumps([base.to_json(rules.refusals(seen)), seen.passing]), flush=True)
 print(json.dumps(opened))

@@ -60,15 +60,15 @@ class EmulatedDrive:
         host.put(device + "/scsi_disk/0:0:0:0/protection_type", "0\n")
         host.link(host.disk("sda", "8:0", device, size=SIZE) + "/device", device)
         host.log, host.run = self.commands.append, lambda *args, **kwargs: Host.run(host, *args, **kwargs)
-        self.identity = {
-            "path": self.media,
-            "kernel_name": "sda",
-            "serial": drive["serial"],
-            "size_bytes": SIZE,
-            "transport": transport,
-            "logical_block_size_bytes": 512,
-            "max_discard_bytes": 0,
-        }
+        self.identity = Identity(
+            path=self.media,
+            kernel_name="sda",
+            serial=drive["serial"],
+            size_bytes=SIZE,
+            transport=transport,
+            logical_block_size_bytes=512,
+            max_discard_bytes=0,
+        )
         self.handle = os.open(self.media, os.O_RDWR)
         setenv(emulator.VARIABLE, self.machine)
         setenv(
@@ -135,7 +135,7 @@ class EmulatedDrive:
         return [argv for argv in self.commands if not any(word in argv for word in reads)]
 
     def offers(self, **options):
-        offered = methods.offers(self.host, Identity(**self.identity), PlannedPurge("auto", **options))
+        offered = methods.offers(self.host, self.identity, PlannedPurge("auto", **options))
         return {offer.method: offer for offer in offered}
 
     def work(self, method="auto", **options):

@@ -59,7 +59,7 @@ class Measuring:
             "runtime_s": 1,
             **changes,
         }
-        size = self._drive.identity["size_bytes"]
+        size = self._drive.identity.size_bytes
         planned = base.parse(PlannedCell, {"id": "", **cell})
         planned = dataclasses.replace(planned, id=celling.cell_id(planned))
         planned = jobs.with_job(planned, "libaio", [jobs.section_of(planned, size)])

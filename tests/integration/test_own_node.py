@@ -15,6 +15,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import own_node
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 
 
 class Refused(Exception):
@@ -38,7 +39,7 @@ def opened(drive):
 
 
 def about(drive):
-    return identity.identity(Host(), drive.name)
+    return base.to_json(identity.identity(Host(), drive.name))
 
 
 def test_it_leads_to_the_drive_and_to_no_other_and_goes(host, loop_drive):

@@ -33,7 +33,6 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.job import campaign
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, begun, methods, purge_step
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import Work
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedPurge, Validity
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents, planned
 
@@ -83,7 +82,7 @@ class Bench:
         self.host = Server(log=self.commands.append)
         self.plan = {
             "entry": parse({"backing_file": str(self.file)}),
-            "expected": identity.identity(self.host, loop.name),
+            "expected": base.to_json(identity.identity(self.host, loop.name)),
         }
 
     def held(self):
@@ -161,7 +160,7 @@ def test_a_purge_under_our_hold(bench, transport, method):
     held.take()
     try:
         held.content_is_ours()
-        offered = methods.offers(made.host, Identity(**held.identity), PlannedPurge("auto"))
+        offered = methods.offers(made.host, held.identity, PlannedPurge("auto"))
         announced = {offer.method: offer.commands for offer in offered}[method]
         before = made.fill()
         record = made.purge(held, method)

@@ -27,7 +27,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import pa
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import HeldDrive, Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedPurge
 
 METHODS = [
@@ -118,7 +118,10 @@ def test_nvme_would_refuse_the_namespace_itself_while_we_hold_it(bench):
     """Why it is the controller's node: the namespace would need --force, which drops nvme-cli's own check."""
     held = HeldDrive(
         bench.server(),
-        {"entry": parse(bench.loop.selector), "expected": identity.identity(bench.server(), bench.loop.name)},
+        {
+            "entry": parse(bench.loop.selector),
+            "expected": base.to_json(identity.identity(bench.server(), bench.loop.name)),
+        },
         {"run": "r"},
         True,
     )
@@ -220,7 +223,10 @@ def test_a_sanitize_of_somebody_else_refuses_the_drive(bench):
 
 @pytest.fixture
 def held(bench):
-    plan = {"entry": parse(bench.loop.selector), "expected": identity.identity(bench.server(), bench.loop.name)}
+    plan = {
+        "entry": parse(bench.loop.selector),
+        "expected": base.to_json(identity.identity(bench.server(), bench.loop.name)),
+    }
     taken = HeldDrive(bench.server(), plan, {"run": "r"}, same_boot=True)
     taken.take()
     yield taken
@@ -233,7 +239,7 @@ def test_a_lent_drive_is_closed_locked_and_then_held_again(bench, held):
             held.descriptor()
         os.close(os.open(bench.loop.path, os.O_RDWR | os.O_EXCL))
         with pytest.raises(locks.Locked):
-            locks.drive_lock(held.identity, {"run": "other"}).acquire()
+            locks.drive_lock(held.identity.serial or held.path, {"run": "other"}).acquire()
     with pytest.raises(OSError):
         os.open(bench.loop.path, os.O_RDWR | os.O_EXCL)
     held.check()
@@ -259,19 +265,22 @@ def test_a_changed_block_size_is_expected_where_it_was_said(bench, held):
         subprocess.run(
             ["losetup", "--sector-size", "4096", "--direct-io=on", bench.loop.path, str(bench.loop.file)], check=True
         )
-    assert held.identity["logical_block_size_bytes"] == 4096
+    assert held.identity.logical_block_size_bytes == 4096
     held.check()
 
 
 def test_a_drive_is_identified_without_a_read(bench, monkeypatch):
-    plan = {"entry": parse(bench.loop.selector), "expected": identity.identity(bench.server(), bench.loop.name)}
+    plan = {
+        "entry": parse(bench.loop.selector),
+        "expected": base.to_json(identity.identity(bench.server(), bench.loop.name)),
+    }
     waiting = HeldDrive(bench.server(), plan, {"run": "r"}, same_boot=True)
     monkeypatch.setattr(guard_check, "check", lambda *_, **__: pytest.fail("the guard reads"))
     waiting.identify()
     try:
         assert waiting.path == bench.loop.path and waiting.handle is None
         with pytest.raises(locks.Locked):
-            locks.drive_lock(waiting.identity, {"run": "other"}).acquire()
+            locks.drive_lock(waiting.identity.serial or waiting.path, {"run": "other"}).acquire()
     finally:
         waiting.release()
     other = HeldDrive(
@@ -283,5 +292,5 @@ def test_a_drive_is_identified_without_a_read(bench, monkeypatch):
 
 def test_no_method_is_offered_for_a_plain_loop_device_but_those_for_any_drive(loop_drive):
     loop = loop_drive()
-    offered = methods.offers(Host(), Identity(**identity.identity(Host(), loop.name)), PlannedPurge("auto"))
+    offered = methods.offers(Host(), identity.identity(Host(), loop.name), PlannedPurge("auto"))
     assert [offer.method for offer in offered] == WEAK

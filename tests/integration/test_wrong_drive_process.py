@@ -59,7 +59,7 @@ def between(make_bench):
     given_up = bench.disk("given up")
     given_up.write(0, b"nobody's data")
     given_up.entry["ssd_overwrite_data"] = True
-    with locks.drive_lock({"path": disks["locked"].path}, {"run": "another"}):
+    with locks.drive_lock(disks["locked"].path, {"run": "another"}):
         return bench.play_between(
             ("losetup", "--detach", disks["attached again"].path),
             ("losetup", disks["attached again"].path, disks["attached again"].file),

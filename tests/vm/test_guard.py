@@ -28,7 +28,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import allocation_map, data_scan, facts
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.found_drives import Identity
 host, path = Host(), sys.argv[1]
-seen = facts.Facts(os.path.basename(path), path, "drive", Identity(**identity.identity(host, os.path.basename(path))))
+seen = facts.Facts(os.path.basename(path), path, "drive", identity.identity(host, os.path.basename(path)))
 allocation_map.from_scsi(host, seen)
 data_scan.whole_in_time = lambda *_drive: False
 handle = os.open(path, os.O_RDONLY | os.O_DIRECT)

@@ -15,6 +15,7 @@ from ..drive.health import Health
 from ..drive.self_test import SelfTest
 from ..machine.pcie import Device, Errors, is_bridge
 from ..records.check_finding import CheckLevel
+from ..records.identity import Identity
 
 OK: CheckLevel = "ok"
 WARNING: CheckLevel = "warning"
@@ -94,7 +95,7 @@ class CheckedDrive(t.NamedTuple):
     """
 
     drive: str
-    identity: t.Mapping[str, t.Any]
+    identity: Identity
     path: t.Sequence[Device] = ()
     health: Health = Health()
     options: Options = NO_OPTIONS
@@ -118,16 +119,16 @@ class CheckedDrive(t.NamedTuple):
     @property
     def on_pcie(self) -> bool:
         """Whether the drive itself is a PCI Express device, rather than behind an HBA or no hardware at all."""
-        return bool(self.path) and self.identity.get("transport") not in ("sata", "sas", "virtio", "usb", "mmc")
+        return bool(self.path) and self.identity.transport not in ("sata", "sas", "virtio", "usb", "mmc")
 
     @property
     def is_virtual(self) -> bool:
         return is_virtual(self.identity)
 
 
-def is_virtual(identity: t.Mapping[str, t.Any]) -> bool:
+def is_virtual(identity: Identity) -> bool:
     """Return whether a drive is a device of software, which has no link, temperature or health."""
-    return identity.get("transport") in VIRTUAL
+    return identity.transport in VIRTUAL
 
 
 class HostFacts(t.NamedTuple):

@@ -20,6 +20,7 @@ from ..drive.entry import Entry
 from ..machine import links, pcie
 from ..records.check_finding import CheckFinding
 from ..records.host_snapshot import Snapshot
+from ..records.identity import Identity
 from ..vendors import iomemory, iomemory_pci
 from ..vendors.vendor_tool import ToolError
 from .base import WARNING, CheckedDrive, Driver, HostFacts, Machine, Required, is_virtual
@@ -124,12 +125,12 @@ def _read(host: Host, path: str, seconds: float) -> str | None:
 def _drive(
     host: Host,
     entry: Entry,
-    identity: t.Mapping[str, t.Any],
+    identity: Identity,
     snapshot: Snapshot,
     before: t.Sequence[pcie.Device],
     untouched: str | None,
 ) -> CheckedDrive:
-    name = identity["kernel_name"]
+    name = identity.name
     after = pcie.path_to_root(host, pcie.address_of(host, name))
     reset = pcie.aer_fell(_errors(before), _errors(after))
     untouched = untouched or (f"the counters at {', '.join(reset)} were reset meanwhile" if reset else None)
@@ -237,9 +238,9 @@ def vendor(host: Host, facts: HostFacts) -> list[CheckFinding]:
             "install Fusion-io's fio-util and check fio-status -a",
         )
         return [CheckFinding("iomemory_unknown", None, WARNING, message, remedy)]
-    labels = {drive.identity["serial"]: drive.drive for drive in facts.drives if drive.identity.get("serial")}
+    labels = {drive.identity.serial: drive.drive for drive in facts.drives if drive.identity.serial}
     others = [item.drive is not None and item.drive not in labels for item in found]
     return [
-        replace(item, drive=labels.get(item.drive), level=WARNING if other else item.level)
+        replace(item, drive=labels.get(item.drive or ""), level=WARNING if other else item.level)
         for item, other in zip(found, others)
     ]

@@ -135,7 +135,7 @@ def throttled_before(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
     Reads: `nvme smart-log`, `smartctl`, `rssdm`, `fio-status`. Source: TN-FD-15.
     """
     counts = drive.health.throttle_counts or {}
-    if drive.identity.get("transport") == "nvme" and not counts and not drive.health.error:
+    if drive.identity.transport == "nvme" and not counts and not drive.health.error:
         return [
             Unknown(
                 "{0} does not report whether it was ever throttled (nvme-cli does)".format(

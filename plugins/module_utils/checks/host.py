@@ -110,7 +110,7 @@ def numa_node(facts: HostFacts, drive: CheckedDrive) -> list[str]:
     Reads: `numa_node`. Source: guide, "Setting NUMA Affinity".
     """
     nodes = facts.machine.nodes
-    if drive.identity.get("numa_node") is not None or drive.options.numa_node is not None or drive.options.cpus:
+    if drive.identity.numa_node is not None or drive.options.numa_node is not None or drive.options.cpus:
         return []
     if nodes is None:
         return [Unknown("its NUMA node and the number of nodes are unknown")]

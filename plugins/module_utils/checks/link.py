@@ -27,7 +27,7 @@ ORDER = (
 def _unknown_link(drive: CheckedDrive) -> list[str]:
     """Return why nothing can be said about a drive's link; empty where it is known."""
     if drive.is_virtual:
-        return [Unknown("{0} drives have no PCI Express link".format(drive.identity["transport"]))]
+        return [Unknown(f"{drive.identity.transport} drives have no PCI Express link")]
     if not drive.path:
         return [Unknown("its PCI function is unknown, so its PCI Express link cannot be checked")]
     if drive.on_pcie and None in _link(drive.endpoint):
@@ -96,7 +96,7 @@ def link_as_wanted(facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
     Reads: `current_link_*`. Source: guide, appendix D.
     """
-    rule = wanted_for(facts.required.link, drive.identity.get("model"))
+    rule = wanted_for(facts.required.link, drive.identity.model)
     if rule is None or not any(rule):
         return []
     unknown = _unknown_link(drive)
@@ -113,7 +113,7 @@ def sata_trained_down(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
     Reads: `smartctl` (interface speed), `hw_sata_spd_limit`, `ahci_host_caps`, `maximum_linkrate_hw`.
     """
-    if drive.identity.get("transport") != "sata" or drive.health.error:
+    if drive.identity.transport != "sata" or drive.health.error:
         return []  # a health that cannot be read is told once, by the checks of the health
     now, most = drive.health.interface_gbit_s, drive.health.interface_max_gbit_s
     if now is None or most is None:

@@ -66,8 +66,8 @@ def firmware(facts: HostFacts, drive: CheckedDrive) -> list[str]:
     Reads: sysfs, VPD. Source: brief: same firmware on all.
     """
     wanted, actual = (
-        wanted_for(facts.required.firmware, drive.identity.get("model")),
-        drive.identity.get("firmware"),
+        wanted_for(facts.required.firmware, drive.identity.model),
+        drive.identity.firmware,
     )
     if wanted is None:
         return []

@@ -237,9 +237,8 @@ def host_lock(owner: dict[str, t.Any]) -> Lock:
     return Lock(HOST, owner)
 
 
-def drive_lock(identity: dict[str, t.Any], owner: dict[str, t.Any]) -> Lock:
-    """One campaign at a time on a drive, whatever name it goes by."""
-    name = identity.get("serial") or identity.get("wwn") or identity["path"]
+def drive_lock(name: str, owner: dict[str, t.Any]) -> Lock:
+    """One campaign at a time on a drive, by its serial number, WWN or device node: the first that it has."""
     return Lock("drive-" + slug(name), owner)
 
 

@@ -13,6 +13,7 @@ import typing as t
 
 from ..core.host import Host
 from ..core.sysfs import nvme_controllers
+from ..records.identity import Identity
 from . import loop
 from .identity import node
 
@@ -51,14 +52,14 @@ def other_nodes(host: Host, name: str) -> set[str]:
     return keys | ({f"file {behind.device} {behind.inode}"} if behind and not behind.node else set())
 
 
-def strangers(host: Host, identity: t.Mapping[str, t.Any], words: t.Iterable[str]) -> list[str]:
+def strangers(host: Host, identity: Identity, words: t.Iterable[str]) -> list[str]:
     """Device nodes among the words of a command that are not this drive's now: somebody may have put another in their
     place.
     """
-    own = {identity.get("major_minor")} | other_nodes(host, str(identity.get("kernel_name")))
+    own = {identity.major_minor} | other_nodes(host, str(identity.kernel_name))
     keys = {word: key_at(host, word) for word in words if word.startswith("/dev/")}
     return [
-        "{} is device {}, which is not the drive ({})".format(word, key, identity.get("major_minor"))
+        f"{word} is device {key}, which is not the drive ({identity.major_minor})"
         for word, key in keys.items()
         if key and key not in own
     ]

@@ -18,6 +18,7 @@ import shutil
 import typing as t
 
 from ..core.host import COMMAND_NOT_FOUND, TIMED_OUT, Host, Result
+from ..records.identity import Identity
 from ..tools import nvme
 from . import identity as identities
 from .health import WITHOUT_HEALTH
@@ -48,18 +49,18 @@ class SavedLog(t.NamedTuple):
     message: str
 
 
-def keep(host: Host, identity: Mapping, folder: str) -> list[SavedLog]:
+def keep(host: Host, identity: Identity, folder: str) -> list[SavedLog]:
     """Ask the drive with this identity, and keep what it answers in a folder. Never raises OSError."""
-    transport, name = identity.get("transport"), os.path.basename(str(identity.get("path")))
+    transport, name = identity.transport, os.path.basename(str(identity.path))
     if transport in WITHOUT_HEALTH:
         return [SavedLog("logs", "", None, f"{transport} drives keep no logs")]
     now = identities.identity(host, name)
-    if any(now[key] != identity.get(key) for key in _WHO):
+    if any(getattr(now, key) != getattr(identity, key) for key in _WHO):
         return [SavedLog("logs", "", None, f"/dev/{name} is no longer this drive")]
     if transport == "nvme":
-        node = (nvme.controllers(host, name) or [str(identity.get("path"))])[0]
+        node = (nvme.controllers(host, name) or [str(identity.path)])[0]
         return [_error_log(host, node, folder), _telemetry(host, node, folder)]
-    return [_smartctl(host, str(identity.get("path")), folder)]
+    return [_smartctl(host, str(identity.path), folder)]
 
 
 def _error_log(host: Host, node: str, folder: str) -> SavedLog:

@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import typing as t
 
 from ..core import tool_json
 from ..core.host import COMMAND_NOT_FOUND, Host
+from ..records.identity import Identity
 from ..tools.nvme import nvme_number
 from ..vendors import vendor_health
 from ..vendors.vendor_identity import TRANSPORT
@@ -79,9 +79,9 @@ class Health:
     is_in_database: bool | None = None
 
 
-def power_on_hours(host: Host, identity: t.Mapping[str, t.Any]) -> int | None:
+def power_on_hours(host: Host, identity: Identity) -> int | None:
     """Return for how long a drive was in use; None where it does not tell."""
-    transport, path = identity.get("transport"), str(identity.get("path"))
+    transport, path = identity.transport, str(identity.path)
     if transport in WITHOUT_HEALTH or transport == TRANSPORT:
         return None
     if transport == "nvme":
@@ -98,9 +98,9 @@ def merge(one: Health, other: Health) -> Health:
     return dataclasses.replace(one, **{key: value for key, value in vars(other).items() if value not in (None, "", ())})
 
 
-def read(host: Host, identity: t.Mapping[str, t.Any], limits: bool = True) -> Health:
+def read(host: Host, identity: Identity, limits: bool = True) -> Health:
     """Return the health of the drive with this identity. `limits` false: only what changes, with one command (NVMe)."""
-    transport, path = identity.get("transport"), str(identity.get("path"))
+    transport, path = identity.transport, str(identity.path)
     if transport in WITHOUT_HEALTH:
         return Health(error=f"{transport} drives report no health")
     error = ""
@@ -111,7 +111,7 @@ def read(host: Host, identity: t.Mapping[str, t.Any], limits: bool = True) -> He
             controller, _error = ask(host, ["nvme", "id-ctrl", path, "--output-format=json"]) if limits else ({}, "")
             return merge(found, nvme_limits(controller))
     elif transport == TRANSPORT:
-        told, error = vendor_health.read(host, _kernel_name(identity), str(identity.get("serial") or ""), limits)
+        told, error = vendor_health.read(host, identity.name, str(identity.serial or ""), limits)
         if not error:
             return Health(**told)
     # smartctl's exit code is a set of bits, most of them about the drive rather than about the command: the JSON says
@@ -122,13 +122,9 @@ def read(host: Host, identity: t.Mapping[str, t.Any], limits: bool = True) -> He
     return dataclasses.replace(glance(host, identity), error="; ".join(text for text in (error, wrong) if text))
 
 
-def glance(host: Host, identity: t.Mapping[str, t.Any]) -> Health:
+def glance(host: Host, identity: Identity) -> Health:
     """Return the little of it that costs the drive nothing, so that it may be looked at during I/O."""
-    return Health(**vendor_health.glance(host, _kernel_name(identity)))
-
-
-def _kernel_name(identity: t.Mapping[str, t.Any]) -> str:
-    return str(identity.get("kernel_name") or os.path.basename(str(identity.get("path"))))
+    return Health(**vendor_health.glance(host, identity.name))
 
 
 def ask(host: Host, argv: list[str], any_code: bool = False) -> tuple[dict[str, t.Any], str]:
@@ -300,9 +296,9 @@ def critical_texts(bits: int | None) -> list[str]:
     return [text for bit, text in CRITICAL_WARNINGS if (bits or 0) & bit]
 
 
-def power_cycles(host: Host, identity: t.Mapping[str, t.Any]) -> int | None:
+def power_cycles(host: Host, identity: Identity) -> int | None:
     """None where the drive, or this host's tools, do not tell."""
-    path, transport = str(identity.get("path")), identity.get("transport")
+    path, transport = str(identity.path), identity.transport
     if transport == "nvme":
         log, error = ask(host, ["nvme", "smart-log", path, "--output-format=json"])
         told = None if error else log.get("power_cycles")

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import typing as t
 
+from ..records.identity import Identity
+
 
 class HeldDrive(t.Protocol):
     """A drive that is locked, checked and open exclusively (guard.held is the one that does it).
@@ -25,7 +27,7 @@ class HeldDrive(t.Protocol):
         """Its device node, as of the last check."""
 
     @property
-    def identity(self) -> dict[str, t.Any]:
+    def identity(self) -> Identity:
         """Who it is (drive.identity), as of the last check."""
 
     def check(self) -> None:

@@ -15,6 +15,7 @@ import typing as t
 
 from ..core import tool_json
 from ..core.host import Host
+from ..records.identity import Identity
 from ..tools.nvme import nvme_number
 
 TIMEOUT_S = 20.0
@@ -48,17 +49,17 @@ class Hidden(t.NamedTuple):
 UNTOLD = Hidden(None, None, "")
 
 
-def read(host: Host, identity: t.Mapping[str, t.Any]) -> Hidden:
+def read(host: Host, identity: Identity) -> Hidden:
     """Return what of a drive's capacity is hidden."""
-    path = str(identity.get("path"))
-    if identity.get("transport") == "nvme":
+    path = str(identity.path)
+    if identity.transport == "nvme":
         return of_nvme(
             host.run(["nvme", "id-ctrl", path, "--output-format=json"], timeout_s=TIMEOUT_S).stdout,
-            identity.get("size_bytes"),
+            identity.size_bytes,
         )
-    if identity.get("transport") == "sata":
+    if identity.transport == "sata":
         told = host.run(["hdparm", "-N", path], timeout_s=TIMEOUT_S).stdout
-        return of_ata(told, identity.get("logical_block_size_bytes") or 512)
+        return of_ata(told, identity.logical_block_size_bytes or 512)
     return UNTOLD
 
 

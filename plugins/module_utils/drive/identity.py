@@ -13,6 +13,7 @@ import typing as t
 
 from ..core import sysfs
 from ..core.host import Host, container
+from ..records.identity import Identity
 from ..vendors import vendor_identity
 from . import attributes, loop
 from .entry import BY_ID, SELECTOR_KEYS, Entry, by_id_name, parse, wwn_key
@@ -90,41 +91,41 @@ def best_entry(host: Host, name: str) -> Entry | None:
     return None
 
 
-def identity(host: Host, name: str) -> dict[str, t.Any]:
+def identity(host: Host, name: str) -> Identity:
     """Who a drive is: what stays with it, and where the kernel has it now. Sizes in bytes; None is unknown."""
     block = "/sys/block/" + name
-    return {
-        "serial": serial(host, name),
-        "wwn": wwn(host, name),
-        "model": attributes.model(host, name),
-        "firmware": attributes.firmware(host, name),
-        "size_bytes": size_bytes(host, name),
-        "logical_block_size_bytes": sysfs.number(host, block + "/queue/logical_block_size"),
-        "metadata_bytes": metadata_bytes(host, name),
-        "physical_block_size_bytes": sysfs.number(host, block + "/queue/physical_block_size"),
+    return Identity(
+        serial=serial(host, name),
+        wwn=wwn(host, name),
+        model=attributes.model(host, name),
+        firmware=attributes.firmware(host, name),
+        size_bytes=size_bytes(host, name),
+        logical_block_size_bytes=sysfs.number(host, block + "/queue/logical_block_size"),
+        metadata_bytes=metadata_bytes(host, name),
+        physical_block_size_bytes=sysfs.number(host, block + "/queue/physical_block_size"),
         # Of NVMe drives NPWG; physical_block_size is no more than what they write atomically.
-        "minimum_io_size_bytes": sysfs.number(host, block + "/queue/minimum_io_size"),
-        "transport": attributes.transport(host, name),
-        "numa_node": attributes.numa_node(host, name),
-        "diskseq": sysfs.number(host, block + "/diskseq"),
-        "kernel_name": name,
-        "path": node(name),
-        "major_minor": host.get(block + "/dev"),
-        "backing_file": backing_file(host, name),
-        "backing": _backing(host, name),
-        "max_discard_bytes": sysfs.number(host, block + "/queue/discard_max_bytes"),
-        "queue_depth": attributes.queue_depth(host, name),
-        "rotational": {"0": False, "1": True}.get(host.get(block + "/queue/rotational") or ""),
-        "io_poll": {"0": False, "1": True}.get(host.get(block + "/queue/io_poll") or ""),
+        minimum_io_size_bytes=sysfs.number(host, block + "/queue/minimum_io_size"),
+        transport=attributes.transport(host, name),
+        numa_node=attributes.numa_node(host, name),
+        diskseq=sysfs.number(host, block + "/diskseq"),
+        kernel_name=name,
+        path=node(name),
+        major_minor=host.get(block + "/dev"),
+        backing_file=backing_file(host, name),
+        backing=_backing(host, name),
+        max_discard_bytes=sysfs.number(host, block + "/queue/discard_max_bytes"),
+        queue_depth=attributes.queue_depth(host, name),
+        rotational={"0": False, "1": True}.get(host.get(block + "/queue/rotational") or ""),
+        io_poll={"0": False, "1": True}.get(host.get(block + "/queue/io_poll") or ""),
         **_zones(host, block + "/queue/"),
-    }
+    )
 
 
 def _zones(host: Host, queue: str) -> dict[str, t.Any]:
     """Return the zones of a drive that has them; a host-aware one counts as any other."""
     model = host.get(queue + "zoned")
     if model in (None, "none"):
-        return dict.fromkeys(("zone_model", "zone_bytes", "max_open_zones", "max_active_zones"))
+        return {}
     sectors = sysfs.number(host, queue + "chunk_sectors")
     return {
         "zone_model": model,

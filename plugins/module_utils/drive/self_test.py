@@ -19,6 +19,7 @@ import re
 import typing as t
 
 from ..core.host import Host
+from ..records.identity import Identity
 from ..tools.nvme import nvme_number
 from .health import ask
 
@@ -89,9 +90,9 @@ class SelfTest:
 UNKNOWN = SelfTest()
 
 
-def read(host: Host, identity: t.Mapping[str, t.Any], before: SelfTest = UNKNOWN) -> SelfTest:
+def read(host: Host, identity: Identity, before: SelfTest = UNKNOWN) -> SelfTest:
     """Return what the drive with this identity tells now. before: of an earlier look, for what does not change."""
-    transport, path = identity.get("transport"), str(identity.get("path"))
+    transport, path = identity.transport, str(identity.path)
     if before.is_offered is False or transport not in ("nvme", "sata", "sas"):
         return before
     if transport == "nvme":
@@ -247,12 +248,12 @@ def left_s(seen: SelfTest, kind: str) -> float | None:
     return None if whole_s is None or seen.left_pct is None else whole_s * seen.left_pct / 100
 
 
-def begin_command(host: Host, identity: t.Mapping[str, t.Any], kind: str) -> list[str]:
+def begin_command(host: Host, identity: Identity, kind: str) -> list[str]:
     """Return the command that begins one in the background: of an NVMe controller with this namespace alone (0: with
     none).
     """
-    path = str(identity.get("path"))
-    if identity.get("transport") != "nvme":
+    path = str(identity.path)
+    if identity.transport != "nvme":
         return ["smartctl", "-t", "long" if kind == EXTENDED else SHORT, path]
     namespace = host.get(f"/sys/block/{path.rpartition('/')[2]}/nsid") or "0"
     code = next(code for code, name in _NVME_KINDS.items() if name == kind)
@@ -264,10 +265,10 @@ def has_begun(argv: t.Sequence[str], code: int) -> bool:
     return code & 0x7 == 0 if argv[0] == "smartctl" else code == 0
 
 
-def abort_command(identity: t.Mapping[str, t.Any]) -> str:
+def abort_command(identity: Identity) -> str:
     """Return the command that ends a self-test."""
-    path = identity.get("path")
-    return f"nvme device-self-test {path} -s 0xf" if identity.get("transport") == "nvme" else f"smartctl -X {path}"
+    path = identity.path
+    return f"nvme device-self-test {path} -s 0xf" if identity.transport == "nvme" else f"smartctl -X {path}"
 
 
 def _told(entries: t.Iterable[Json]) -> tuple[str, ...]:

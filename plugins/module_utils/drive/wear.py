@@ -11,12 +11,12 @@ so. What is not in these tables is unknown.
 
 from __future__ import annotations
 
-import os
 import typing as t
 
 from ..core.host import Host
 from ..core.sysfs import nvme_controllers
 from ..records.health import Wear
+from ..records.identity import Identity
 from ..tools.nvme import nvme_number
 from . import ata_health, health
 
@@ -164,9 +164,9 @@ def _number(value: t.Any) -> int | None:
     return nvme_number(value)
 
 
-def read(host: Host, identity: Mapping) -> Lifetime:
+def read(host: Host, identity: Identity) -> Lifetime:
     """Return what the drive with this identity counted so far."""
-    path, transport = str(identity.get("path")), identity.get("transport")
+    path, transport = str(identity.path), identity.transport
     if transport == "nvme":
         log, error = health.ask(host, ["nvme", "smart-log", path, "--output-format=json"])
         units = None if error else nvme_number(log.get("data_units_written"))
@@ -212,13 +212,13 @@ def _ocp(host: Host, path: str) -> Count | None:
     return None if number is None else Count(number, 1, "ocp")
 
 
-def _vendors(host: Host, identity: Mapping) -> Count | None:
+def _vendors(host: Host, identity: Identity) -> Count | None:
     """By the vendor's own log page, of a vendor that is known to have it: others have other pages of that number."""
-    name = os.path.basename(str(identity.get("kernel_name") or identity.get("path")))
+    name = identity.name
     vendors = {(host.get(controller + "/device/vendor") or "").lower() for controller in nvme_controllers(host, name)}
     log = NVME_LOGS.get(vendors.pop()) if len(vendors) == 1 else None
     for before, after in log.arguments if log else ():
-        told, error = health.ask(host, ["nvme", *before, str(identity.get("path")), *after])
+        told, error = health.ask(host, ["nvme", *before, str(identity.path), *after])
         if log and not error:
             return vendor_log_count(told, log)
     return None

@@ -46,14 +46,14 @@ class Zone(t.NamedTuple):
         return self.sequential and self.condition != EMPTY
 
 
-def is_host_managed(identity: t.Mapping[str, t.Any]) -> bool:
-    """Return whether a drive takes writes in sequence by zone alone."""
-    return identity.get("zone_model") == HOST_MANAGED
+def is_host_managed(zone_model: str | None) -> bool:
+    """Return whether a drive of that zone_model takes writes in sequence by zone alone."""
+    return zone_model == HOST_MANAGED
 
 
-def misplaced_tests(tests: t.Iterable[PlannedTest], identity: t.Mapping[str, t.Any]) -> str:
+def misplaced_tests(tests: t.Iterable[PlannedTest], zone_model: str | None) -> str:
     """Return which tests of a plan are not for such a drive, and which plan is; "": all are."""
-    zoned = is_host_managed(identity)
+    zoned = is_host_managed(zone_model)
     names = ", ".join(test.name for test in tests if test.reads_or_writes and test.zoned != zoned)
     if not names:
         return ""

@@ -13,7 +13,6 @@ import typing as t
 
 from ..core.host import Host
 from ..drive import identity as drives
-from ..records.identity import Identity
 from ..tools import nvme, nvme_capabilities
 from ..tools.nvme import NvmeError
 from . import device_users, probe, rules
@@ -54,7 +53,7 @@ def alone_on_controller(host: Host, name: str, programs: Programs | None = None)
 
 def _controller(host: Host, name: str) -> tuple[str, list[str]]:
     """Return the node of the one controller that leads to a drive, and the kernel names of its other namespaces."""
-    who = Identity(**drives.identity(host, name))
+    who = drives.identity(host, name)
     if who.transport != "nvme":
         raise InUse(f"{who.path} has no NVMe controller of its own")
     try:
@@ -81,7 +80,7 @@ def _hold(host: Host, other: str, shared: Machine) -> int:
     """Return a descriptor of a namespace that nobody uses, which keeps everybody out of it. Raises InUse."""
     path = drives.node(other)
     who = f"{path}, another namespace of its controller, is in use"
-    facts = Facts(other, path, "drive", Identity(**drives.identity(host, other)), failures=list(shared.failures))
+    facts = Facts(other, path, "drive", drives.identity(host, other), failures=list(shared.failures))
     device_users.probe_users(host, facts, shared)
     for code, rule in rules.RULES:
         for detail in rule(facts) if code in IN_USE else ():

@@ -318,7 +318,7 @@ def _safe_probe(
 ) -> _Seen:
     path = identity.node(name)
     try:
-        ledger, untrusted = _ledger(state_dir, identity.identity(host, name))
+        ledger, untrusted = _ledger(state_dir, base.to_json(identity.identity(host, name)))
         facts = probe(host, name, held.get(path), shared, ledger)
         add(facts.untrusted, *untrusted)
         return _Seen(entry, facts, [], ledger)

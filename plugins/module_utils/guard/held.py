@@ -17,6 +17,7 @@ from ..drive import identity
 from ..drive.entry import Entry
 from ..records import base
 from ..records.guard import Look, Refusal
+from ..records.identity import Identity
 from ..records.ledger import NotedFilesystem
 from . import guard_check, ledger, ledger_format, own_node, retired, rules, write_counters
 from .data_scan import Terms
@@ -74,7 +75,7 @@ class HeldDrive:
         self._before: ledger.LedgerBefore | None = None
         self.handle: int | None = None
         self.path = ""
-        self.identity: dict[str, t.Any] = {}
+        self.identity = Identity()
         # What the last check found and the drive's entry overrides.
         self.overridden: list[Refusal] = []
         # The statement of its entry that it is retired.
@@ -110,10 +111,10 @@ class HeldDrive:
         seen = identity.identity(self._host, names[0]) if len(names) == 1 else None
         if seen is None:
             raise self._refused("ambiguous" if names else "not_found", ", ".join(names))
-        refusals = rules.compare(self._expected, seen, self._same_boot, who=self._entry.label)
+        refusals = rules.compare(self._expected, base.to_json(seen), self._same_boot, who=self._entry.label)
         if refusals:
             raise Refused(refusals)
-        self.path, self.identity = seen["path"], seen
+        self.path, self.identity = str(seen.path), seen
         self._acquire()
 
     def check(self) -> None:
@@ -149,14 +150,14 @@ class HeldDrive:
             raise Refused(refusals)
         if self.handle is not None and seen.path != self.path:
             raise self._refused("identity_changed", f"it became {seen.path}")
-        self.path, self.identity = str(seen.path), base.to_json(seen.identity)
+        self.path, self.identity = str(seen.path), seen.identity or Identity()
 
     def _acquire(self) -> None:
         """Take the drive's lock, once."""
         if self._lock is not None:
             return
         try:
-            self._lock = drive_lock(self.identity, self._owner).acquire()
+            self._lock = drive_lock(self.identity.serial or self.identity.wwn or self.path, self._owner).acquire()
         except Locked as error:
             raise self._refused("locked", str(error)) from None
 
@@ -185,7 +186,7 @@ class HeldDrive:
             try:
                 self._use_up_retired(self._state_dir)
                 self._before = ledger.begin(
-                    self._host, self._state_dir, self.identity, self._owner["run"], self.evidence
+                    self._host, self._state_dir, base.to_json(self.identity), self._owner["run"], self.evidence
                 )
             except ledger_format.Untrusted as error:
                 raise self._refused("untrusted_state", str(error)) from None
@@ -197,7 +198,7 @@ class HeldDrive:
         Raises OSError, and Untrusted.
         """
         if self.retired:
-            retired.note(state_dir, self.identity, self._owner["run"], self.retired, self._members)
+            retired.note(state_dir, base.to_json(self.identity), self._owner["run"], self.retired, self._members)
 
     def doubt(self) -> None:
         """What lies on the drive may be somebody else's after all: from now on the guard looks at it again."""
@@ -208,13 +209,13 @@ class HeldDrive:
         OSError.
         """
         if self._before is not None:
-            ledger.note(self._before, self.identity, self.evidence, sentinels, self.filesystem)
+            ledger.note(self._before, base.to_json(self.identity), self.evidence, sentinels, self.filesystem)
 
     def note_filesystem(self, filesystem: NotedFilesystem | None) -> None:
         """Let the ledger know of a file system before it is made, and (None) once it is wiped. Raises OSError."""
         self.filesystem = filesystem
         if self._before is not None:
-            ledger.note(self._before, self.identity, self.evidence, filesystem=filesystem)
+            ledger.note(self._before, base.to_json(self.identity), self.evidence, filesystem=filesystem)
 
     def keep_as_evidence(self, reason: str) -> None:
         """Let the ledger know why what lies on it is to be kept, should this job die; "": it is not. What can't be
@@ -223,7 +224,7 @@ class HeldDrive:
         before, self.evidence = self.evidence, reason
         if self._before is not None and reason != before:
             with contextlib.suppress(OSError):
-                ledger.note(self._before, self.identity, reason, filesystem=self.filesystem)
+                ledger.note(self._before, base.to_json(self.identity), reason, filesystem=self.filesystem)
 
     def descriptor(self) -> int:
         """Return the open descriptor. Raises Refused when the drive is not held: nothing may be written then."""
@@ -277,7 +278,7 @@ class HeldDrive:
         self._compare(node)
 
     def _compare(self, node: str) -> None:
-        wrong = own_node.differences(self._host, node, self.identity)
+        wrong = own_node.differences(self._host, node, base.to_json(self.identity))
         if wrong:
             raise self._refused("identity_changed", "; ".join(wrong))
 
@@ -298,8 +299,8 @@ class HeldDrive:
 
     def _open_again(self, may_change: t.Collection[str]) -> None:
         names = identity.find(self._host, self._entry)
-        seen = identity.identity(self._host, names[0]) if len(names) == 1 else {}
-        self._expected = dict(self._expected, **{key: seen[key] for key in may_change if key in seen})
+        seen = identity.identity(self._host, names[0]) if len(names) == 1 else None
+        self._expected = dict(self._expected, **{key: getattr(seen, key) for key in may_change if seen})
         self.check()
         self._open(self.path)
         self.check()
@@ -311,7 +312,7 @@ class HeldDrive:
                 OSError
             ):  # a drive that can't be read any more: the ledger goes on saying that we write
                 filesystem = None if self.blank else self.filesystem
-                ledger.end(self._host, self._before, self.identity, self.evidence, self.blank, filesystem)
+                ledger.end(self._host, self._before, base.to_json(self.identity), self.evidence, self.blank, filesystem)
         self._content_is_ours, self.purge_is_ours, self.blank, self._before = False, False, False, None
         if self.handle is not None:
             os.close(self.handle)
@@ -327,12 +328,12 @@ class HeldDrive:
         """
         name = os.path.basename(self.path)
         seen = identity.identity(self._host, name) if self._host.exists("/sys/class/block/" + name) else None
-        refusals = rules.compare(self._expected, seen, self._same_boot, who=self._entry.label)
+        refusals = rules.compare(self._expected, base.to_json(seen), self._same_boot, who=self._entry.label)
         size = os.lseek(self.descriptor(), 0, os.SEEK_END)
-        if not refusals and size != self.identity["size_bytes"]:
+        if not refusals and size != self.identity.size_bytes:
             raise self._refused(
                 "identity_changed",
-                "size_bytes was {0}, is {1} on the opened device".format(self.identity["size_bytes"], size),
+                f"size_bytes was {self.identity.size_bytes}, is {size} on the opened device",
             )
         if refusals:
             raise Refused(refusals)
@@ -343,7 +344,7 @@ class HeldDrive:
         """
         if self._before is not None:
             with contextlib.suppress(OSError):
-                ledger.give_up(self._before, self.identity, reason)
+                ledger.give_up(self._before, base.to_json(self.identity), reason)
         self._content_is_ours, self._before = False, None
 
     def bytes_written(self) -> int | None:

@@ -10,6 +10,7 @@ import os
 import typing as t
 
 from ..core.host import Host
+from ..records.identity import Identity
 from ..tools import mdadm
 from .held import HeldDrive, Refused
 from .rules import make_refusals
@@ -27,16 +28,16 @@ class HeldArray:
         self._host, self._members, self._name, self._seen = host, members, name, seen
         self.handle = handle
         self.path = f"/dev/{name}"
-        block = max(member.identity["logical_block_size_bytes"] for member in members)
-        depths = [member.identity.get("queue_depth") for member in members]
-        self.identity: dict[str, t.Any] = {
-            "kernel_name": name,
-            "path": self.path,
-            "major_minor": seen.number,
-            "size_bytes": size_bytes,
-            "logical_block_size_bytes": block,
-            "queue_depth": min((depth for depth in depths if depth), default=None),
-        }
+        block = max(member.identity.sizes()[1] for member in members)
+        depths = [member.identity.queue_depth for member in members]
+        self.identity = Identity(
+            kernel_name=name,
+            path=self.path,
+            major_minor=seen.number,
+            size_bytes=size_bytes,
+            logical_block_size_bytes=block,
+            queue_depth=min((depth for depth in depths if depth), default=None),
+        )
 
     def check(self) -> None:
         """The guard of a device that is ours alone: that it is the same array of the same drives. Raises Refused."""
@@ -52,8 +53,8 @@ class HeldArray:
         if now != self._seen:
             raise self._refused(f"{self.path} was {self._seen}, is {now or 'gone'}")
         size = os.lseek(self.descriptor(), 0, os.SEEK_END)
-        if size != self.identity["size_bytes"]:
-            raise self._refused("{0} had {1} bytes, has {2}".format(self.path, self.identity["size_bytes"], size))
+        if size != self.identity.size_bytes:
+            raise self._refused(f"{self.path} had {self.identity.size_bytes} bytes, has {size}")
 
     def _refused(self, detail: str) -> Refused:
         return Refused(make_refusals("identity_changed", f"the array ({self.path})", [detail]))

@@ -78,7 +78,7 @@ def probe(
     own_data's entry of it.
     """
     shared = shared or machine(host, {name: {}})
-    who = Identity(**drive.identity(host, name))
+    who = drive.identity(host, name)
     facts = Facts(name=name, path=drive.node(name), kind=kind_of(host, name), identity=who)
     facts.failures.extend(shared.failures)
     facts.untrusted = list(shared.untrusted)

@@ -55,7 +55,7 @@ def _one(host: Host, entry: Entry | None, name: str | None, refused: list[Refusa
     given = None if entry is None or any(one.code == "bad_selector" for one in refused) else entry.given
     if name is None:
         return FoundDrive(given, entry.label if entry else None, None, None, False, refused)
-    who, kind = Identity(**identity.identity(host, name)), kind_of(host, name)
+    who, kind = identity.identity(host, name), kind_of(host, name)
     label = entry.label if entry else identity.node(name)
     if kind != "drive":
         refused = [*refused, *make_refusals("not_whole_drive", label, [f"{name} is {kind}"])]

@@ -141,7 +141,7 @@ class Array:
             raise ArrayError("every md device number is in use")
         argv = mdadm.build_argv("/dev/" + name, self._spec.level, chunk, nodes)
         self._began = [held.bytes_written() for held in helds]
-        array_leftover.note(host, self._job.run_dir, name, [held.identity["major_minor"] for held in helds])
+        array_leftover.note(host, self._job.run_dir, name, [str(held.identity.major_minor) for held in helds])
         self._bounded("make an array", lambda: self._run(argv, nodes), BUILD_S)
         if self._job.stop.is_set():
             raise Interrupted()
@@ -155,7 +155,7 @@ class Array:
             level=self._spec.level,
             chunk_bytes=chunk,
             device=held.path,
-            size_bytes=held.identity["size_bytes"],
+            size_bytes=held.identity.sizes()[0],
             members=[self._about(member) for member in self._members],
             commands=[argv],
             seconds=round(time.monotonic() - began, 3),
@@ -167,11 +167,11 @@ class Array:
         return Member(
             drive=member.drive,
             path=member.held.path,
-            serial=identity.get("serial"),
-            wwn=identity.get("wwn"),
-            model=identity.get("model"),
-            firmware=identity.get("firmware"),
-            size_bytes=identity["size_bytes"],
+            serial=identity.serial,
+            wwn=identity.wwn,
+            model=identity.model,
+            firmware=identity.firmware,
+            size_bytes=identity.sizes()[0],
         )
 
     def _run(self, argv: list[str], nodes: t.Sequence[str]) -> None:
@@ -191,14 +191,14 @@ class Array:
         """
         helds = [member.held for member in self._members]
         seen = mdadm.read_array(self._host, name)
-        asked = frozenset(held.identity["major_minor"] for held in helds)
+        asked = frozenset(str(held.identity.major_minor) for held in helds)
         level, chunk = f"raid{self._spec.level}", self._spec.chunk_bytes
         if seen is None or (seen.level, seen.metadata, seen.chunk_bytes, seen.members) != (level, "none", chunk, asked):
             raise ArrayError(f"/dev/{name} is {seen or 'missing'}, not a {level} of {', '.join(sorted(asked))}")
         handle = self._open_node(f"/dev/{name}")
         try:
             size = os.lseek(handle, 0, os.SEEK_END)
-            wanted = mdadm.size_bytes((held.identity["size_bytes"] for held in helds), chunk)
+            wanted = mdadm.size_bytes((held.identity.sizes()[0] for held in helds), chunk)
             if self._host.device_number(handle) != seen.number or size != wanted:
                 raise ArrayError(f"/dev/{name} is not the array that was made: {size} bytes instead of {wanted}")
         except BaseException:

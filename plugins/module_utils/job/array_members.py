@@ -48,7 +48,7 @@ def taken(lead: DriveContext, label: str) -> t.Iterator[DriveContext]:
     member = DriveContext(job, {entry.drive: entry for entry in job.drives}[label])
     try:
         member.guard("array")
-        kept = ledger_format.read(job.run_dir.state_dir, member.held.identity)
+        kept = ledger_format.read(job.run_dir.state_dir, base.to_json(member.held.identity))
         if kept and kept.state == EVIDENCE:
             raise NoArray(f"no array was made: {label} is kept as evidence: {kept.reason}")
         member.held.content_is_ours()

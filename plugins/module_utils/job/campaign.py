@@ -134,13 +134,13 @@ class Campaign:
         self._refuse_other_zones()
         place = station.bench.place = station.job.tuned.take_place(station.drive)
         station.beside.cpus = cpus.without(place.cpus)
-        seen = {"identity": station.held.identity, "path": station.held.path}
+        seen = {"identity": base.to_json(station.held.identity), "path": station.held.path}
         station.note("drive_started", tests=names, place=place._asdict(), power=base.to_json(self._power()), **seen)
         station.held.keep_as_evidence(self._tests.missed())
         station.held.content_is_ours()
         # It writes a block at the start, where a zone may be written already.
         writes = any(not test.self_test or test.purge.method != NO_PURGE.method for test in station.plan.tests)
-        if writes and not station.job.in_service and not zones.is_host_managed(station.held.identity):
+        if writes and not station.job.in_service and not zones.is_host_managed(station.held.identity.zone_model):
             station.bench.check_fio()
         station.watchdog.call("look at the drive's world", lambda: station.conditions.begin(station.history))
         if station.conditions.baseline:
@@ -181,9 +181,9 @@ class Campaign:
         began: Event = next(started, {})
         names = ("serial", "backing_file") if began.get("serial") or began.get("backing_file") else ("wwn",)
         other = [
-            f"{name} was {began.get(name)} when the run began, is {held.identity.get(name)}"
+            f"{name} was {began.get(name)} when the run began, is {getattr(held.identity, name)}"
             for name in names
-            if began and began.get(name) != held.identity.get(name)
+            if began and began.get(name) != getattr(held.identity, name)
         ]
         if other:
             raise Refused(rules.refuse("identity_changed", self._station.drive, held.path, "; ".join(other)))
@@ -193,7 +193,7 @@ class Campaign:
         should not. Raises Refused.
         """
         held, drive = self._station.held, self._station.drive
-        wrong = zones.misplaced_tests(self._station.plan.tests, held.identity)
+        wrong = zones.misplaced_tests(self._station.plan.tests, held.identity.zone_model)
         if wrong:
             raise Refused(rules.refuse("wrong_zones", drive, held.path, wrong))
 

@@ -215,11 +215,9 @@ class DriveContext:
 
     def active_bytes(self, test: PlannedTest) -> int:
         """Return the ActiveRange in whole logical blocks, or zones."""
-        identity = self.target.identity
-        zone_bytes = identity.get("zone_bytes") if test.zoned else None
-        block: int = zone_bytes or identity["logical_block_size_bytes"]
-        size_bytes: int = self.target.identity["size_bytes"]
-        return test.active_range_bytes(size_bytes, block)
+        size_bytes, block_bytes = self.target.identity.sizes()
+        zone_bytes = self.target.identity.zone_bytes if test.zoned else None
+        return test.active_range_bytes(size_bytes, zone_bytes or block_bytes)
 
     def tick(self, share: float | None, news_within_s: float | None = NEWS_S) -> None:
         """Show how far a purge, a fill or a self-test is (None: nobody knows), and let a stop through."""
@@ -275,7 +273,7 @@ def purge_work(station: DriveContext, purge: PlannedPurge, attempt: Attempt = NO
     named = attempt._asdict() if attempt.test else {}
 
     def fill(tick: t.Callable[[float | None], None]) -> int:
-        size, seed = station.held.identity["size_bytes"], station.seed(attempt, "purge")
+        size, seed = station.held.identity.sizes()[0], station.seed(attempt, "purge")
         done = station.bench.fill(station.file(attempt, "purge"), purge.fill(), size, seed, tick).details
         precondition_curve.check(done.kernel_bytes_written, done.bytes_written)
         return done.bytes_written

@@ -119,7 +119,7 @@ class DriveTests:
         self._station.note("test_started", title=test.title, **attempt._asdict())
         self.alone = not test.array
         identity = self._station.held.identity
-        self._station.kernel_log.begin_test(self._station.name, identity.get("transport"), attempt._asdict())
+        self._station.kernel_log.begin_test(self._station.name, identity.transport, attempt._asdict())
         self._station.told = []
         self._station.make_settings_again(attempt)
         self._drift = self._station.job.tuned.drifted(self._station.name)
@@ -400,8 +400,8 @@ class DriveTests:
 
     def _plan_left_s(self, test: PlannedTest) -> float | None:
         """Return an upper bound of a test that has not begun to measure; None while the write rate is unknown."""
-        return resume_state.longest_test_s(test, self._station.held.identity["size_bytes"], self._rate_bytes_per_s)
+        return resume_state.longest_test_s(test, self._station.held.identity.sizes()[0], self._rate_bytes_per_s)
 
     def later_s(self, tests: t.Iterable[PlannedTest]) -> float | None:
         """Return an upper bound of tests that follow."""
-        return resume_state.longest_tests_s(tests, self._station.held.identity["size_bytes"], self._rate_bytes_per_s)
+        return resume_state.longest_tests_s(tests, self._station.held.identity.sizes()[0], self._rate_bytes_per_s)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import typing as t
+from dataclasses import replace
 
 from ..core.deadline import Hangs
 from ..drive import error_logs
@@ -46,13 +47,12 @@ def keep_logs(station: DriveContext, reason: str) -> None:
     outcome.
     """
     identity = station.held.identity
-    if not reason or not identity:
+    if not reason or not identity.path:
         return
+    who = replace(identity, path=station.held.path)
     folder = station.job.run_dir.raw(station.drive)
     try:
-        kept = station.watchdog.call(
-            "keep its logs", lambda: error_logs.keep(station.job.host, dict(identity, path=station.held.path), folder)
-        )
+        kept = station.watchdog.call("keep its logs", lambda: error_logs.keep(station.job.host, who, folder))
     except Hangs as error:
         kept = [error_logs.SavedLog("logs", "", None, str(error))]
     except Exception as error:  # What the drive's tools print is nothing that its results should be lost for.

@@ -268,7 +268,7 @@ class Laid:
         self._mounted = True
         self._station.held.confirm_node(node)
         found = room.mounted(self._where)
-        number = self._station.held.identity["major_minor"]
+        number = self._station.held.identity.major_minor
         if found is None or found.major_minor != number:
             at = found.major_minor if found else "nothing"
             raise FilesystemError(f"{at} is mounted on {self._where}, not {number} ({self._station.held.path})")

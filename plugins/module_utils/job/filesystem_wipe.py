@@ -19,7 +19,7 @@ from ..guard import probe, write_counters
 from ..guard.block_reader import PlaceReader
 from ..purge import generic
 from ..purge.method import PurgeError
-from ..records.identity import Identity
+from ..records import base
 from ..records.ledger import Written
 from ..tools import filesystems
 from .drive_context import DriveContext
@@ -51,7 +51,7 @@ class Wipe:
     def begin(self, plain: int) -> None:
         """Note what the kernel counts by now: nobody of ours writes any more. plain: a descriptor. Raises OSError."""
         os.fsync(plain)  # what a mkfs that was killed left in the page cache
-        self._written = write_counters.written(self._host, self._station.held.identity)
+        self._written = write_counters.written(self._host, base.to_json(self._station.held.identity))
 
     def run(self, node: str) -> None:
         """Wipe it through the descriptor that is exclusive again, or keep the reason why not. node: of our own, for the
@@ -72,7 +72,7 @@ class Wipe:
         if reason:
             self._station.held.doubt()
             return reason
-        if self._station.held.identity.get("max_discard_bytes"):
+        if self._station.held.identity.max_discard_bytes:
             self._discard()
         return bounded("scan what is left", lambda: self._scan(node), ZERO_S)
 
@@ -81,12 +81,12 @@ class Wipe:
         held = self._station.held
         if self.foreign:
             return f"{len(self.foreign)} files or folders on it are not the test's: somebody mounted it meanwhile"
-        now = write_counters.written(self._host, held.identity)
+        now = write_counters.written(self._host, base.to_json(held.identity))
         if not (now.iostats and any(now.sectors)):  # drivers that don't count say 0
             return "the kernel does not count the drive's writes, so somebody may have used it since it was unmounted"
         if now != self._written:
             return "somebody wrote to it since it was unmounted"
-        size, block = held.identity["size_bytes"], held.identity["logical_block_size_bytes"]
+        size, block = held.identity.sizes()
         start = PlaceReader(held.descriptor(), size, block).read(0, filesystems.SUPERBLOCK_BYTES)
         found = filesystems.superblock(start)
         if found is None and not self.made:
@@ -113,7 +113,7 @@ class Wipe:
 
         try:
             held, bounded = station.held, station.watchdog.call
-            path, size = held.identity["path"], held.identity["size_bytes"]
+            path, size = str(held.identity.path), held.identity.sizes()[0]
             generic.discard(self._host, held.descriptor(), path, size, bounded, tick)
         except (_Enough, PurgeError):
             pass  # without its superblocks it is no file system any more
@@ -121,4 +121,4 @@ class Wipe:
     def _scan(self, node: str) -> str:
         """Return what the guard's own scan finds."""
         held = self._station.held
-        return "; ".join(probe.superblocks(self._host, Identity(**held.identity), node, held.descriptor()))
+        return "; ".join(probe.superblocks(self._host, held.identity, node, held.descriptor()))

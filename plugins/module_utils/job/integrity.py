@@ -86,7 +86,7 @@ class ReadBack:
         self._asked = asked
         self._before = BeforeReadBack(station, asked, attempt)
         identity, run_id = station.held.identity, station.job.run_dir.run_id
-        self._drive = numbered(32, *(str(identity.get(name)) for name in _NAMES), station.drive)
+        self._drive = numbered(32, *(str(getattr(identity, name)) for name in _NAMES), station.drive)
         self._names = (run_id, station.drive, *attempt)
         self._size_bytes = station.active_bytes(test)
         self._patterns: list[Pattern] = []

@@ -205,7 +205,7 @@ def _hold(station: DriveContext) -> None:
 def _read(station: DriveContext, cell: PlannedCell, name: str) -> float | None:
     """Return the IOPS of a cell; None where something else disturbed it."""
     value = station.seed(Attempt("calibration", 1), name)
-    result = station.bench.cell(name, cell, station.held.identity["size_bytes"], value)
+    result = station.bench.cell(name, cell, station.held.identity.sizes()[0], value)
     disturbed = any(cause.level == "disturbs" for cause in result.details.causes)
     read = result.details.read
     return None if disturbed or not read else float(read.iops)

@@ -76,7 +76,7 @@ class Measuring:
             test, found = trials.with_threads(test, self._attempt)
             loads = {**loads, **found}
         # Its purge may have formatted the drive to another capacity.
-        size_bytes = self._station.target.identity["size_bytes"]
+        size_bytes = self._station.target.identity.sizes()[0]
         self._station.note("measurement_started", user_capacity_bytes=size_bytes, **self._attempt._asdict())
         self._station.bench.begin_test()
         # What the fill brought disturbs no round.

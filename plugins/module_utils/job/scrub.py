@@ -17,7 +17,8 @@ import typing as t
 from ..core.files import make_folders, own_slug, read_json, write_atomic
 from ..core.host import Host
 from ..core.sysfs import number
-from ..records.base import Json, to_json
+from ..records.base import to_json
+from ..records.identity import Identity
 from ..records.in_service import MIB, PlannedScrub, ScrubDetails, UnreadableBlock
 from ..records.plan import PlannedTest
 from .drive_context import Attempt, DriveContext
@@ -43,12 +44,12 @@ class Place(t.NamedTuple):
     size_bytes: int
 
     @classmethod
-    def of(cls, state_dir: str, identity: Json, drive: str) -> Place:
+    def of(cls, state_dir: str, identity: Identity, drive: str) -> Place:
         """Return that of a drive. Raises OSError."""
         folder = os.path.join(state_dir, FOLDER)
         make_folders(folder)
-        who = identity.get("serial") or identity.get("wwn") or drive
-        return cls(os.path.join(folder, f"{own_slug(str(who))}.json"), identity["size_bytes"])
+        who = identity.serial or identity.wwn or drive
+        return cls(os.path.join(folder, f"{own_slug(who)}.json"), identity.sizes()[0])
 
     def next_byte(self) -> int:
         """Return where to begin, in whole chunks."""
@@ -102,9 +103,9 @@ class Scrub:
         begin: int,
         clock: t.Callable[[], float] = time.monotonic,
     ) -> None:
-        size_bytes = station.held.identity["size_bytes"]
+        size_bytes, block_bytes = station.held.identity.sizes()
         self._station, self._asked, self._give_way, self._clock = station, asked, give_way, clock
-        self._block = max(BLOCK_BYTES, station.held.identity["logical_block_size_bytes"])
+        self._block = max(BLOCK_BYTES, block_bytes)
         self._begin = self.end = begin
         self._until = min(size_bytes, begin + asked.part_bytes(size_bytes))
         self._chunk = chunk_bytes(station.job.host, station.name)

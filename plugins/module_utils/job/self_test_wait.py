@@ -16,7 +16,7 @@ from ..drive.identity import node
 from ..drive.self_test import SelfTest
 from ..measure.disturbances import DISTURBS, SELF_TEST, TOLD
 from ..purge.wait import pause
-from ..records.base import Json
+from ..records.identity import Identity
 from ..records.measurement import Cause, Condition
 from ..run.folder import NEWS_S
 from .drive_context import DriveContext
@@ -85,9 +85,9 @@ class SelfTests:
     def _look(self) -> None:
         self._seen = {name: self._read(name) for name in self._station.members or [self._station.name]}
 
-    def about(self, name: str) -> Json:
+    def about(self, name: str) -> Identity:
         """Return what the tools need to know of a drive."""
-        return {"transport": attributes.transport(self._station.job.host, name), "path": node(name)}
+        return Identity(transport=attributes.transport(self._station.job.host, name), path=node(name))
 
     def _read(self, name: str) -> SelfTest:
         host, before = self._station.job.host, self._seen.get(name, self_test.UNKNOWN)

@@ -7,7 +7,6 @@ that are only told.
 
 from __future__ import annotations
 
-import os
 import time
 import typing as t
 from dataclasses import replace
@@ -23,6 +22,7 @@ from ..records import base
 from ..records.base import Json
 from ..records.environment import Environment
 from ..records.health import HealthChange, Wear
+from ..records.identity import Identity
 from ..records.measurement import Cause, CauseName, Condition, Ended, Level, TestEnd
 from ..records.plan import PlannedTest
 from ..records.vendor_tools import VendorSettings
@@ -48,7 +48,7 @@ class Conditions:
     def __init__(
         self,
         host: Host,
-        identity: t.Callable[[], Json],
+        identity: t.Callable[[], Identity],
         wanted: Json,
         note: t.Callable[..., None],
         state_dir: str,
@@ -179,8 +179,8 @@ class Conditions:
         """Look at the drive at the end of a test, and note in `health` what became of it."""
         now, identity = drive_environment.read_environment(self._host, self._identity()), self._identity()
         first, last, before = (t.cast(Environment, look) for look in (self._first, self._last, self._before))
-        name = os.path.basename(str(identity.get("kernel_name") or identity.get("path")))
-        own = pcie.address_of(self._host, name) if identity.get("transport") in OWN_FUNCTION else None
+        name = identity.name
+        own = pcie.address_of(self._host, name) if identity.transport in OWN_FUNCTION else None
         looks = health_change.Looks(first, last, before, now)
         measured_s = time.monotonic() - self._began_s
         found = health_change.between(looks, sampler.warned, sampler.hottest_c, own or "", measured_s)
@@ -194,7 +194,7 @@ class Conditions:
     def _own_cache(self) -> str:
         """Return what the drive itself says of its write cache: the kernel's word of it is as old as its queue."""
         identity = self._identity()
-        return write_cache.state(self._host, os.path.basename(str(identity.get("kernel_name") or identity.get("path"))))
+        return write_cache.state(self._host, identity.name)
 
     def _switched(self) -> list[Condition]:
         """Return its own write cache, in another state than when it began to be measured."""
@@ -213,8 +213,8 @@ class Conditions:
         return TestEnd(ended, reasons, causes, found, self.settings, self.spent, self.health)
 
     def _vendor_settings(self) -> VendorSettings | None:
-        name, serial = (str(self._identity().get(key) or "") for key in ("kernel_name", "serial"))
-        return active_settings.read(self._host, name, serial, self._state_dir)
+        now = self._identity()
+        return active_settings.read(self._host, now.kernel_name or "", now.serial or "", self._state_dir)
 
     def _vendor(self) -> list[Condition]:
         """Return the vendor's settings, read with every result of such a drive."""

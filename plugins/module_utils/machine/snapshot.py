@@ -234,7 +234,7 @@ def _numa(host: Host, names: t.Sequence[str]) -> Numa:
             memory_bytes=_kib(host.get(folder + "meminfo") or "", "MemTotal"),
             distances=[int(word) for word in (host.get(folder + "distance") or "").split() if word.isdigit()],
         )
-    return Numa(nodes, {name: identity.identity(host, name)["numa_node"] for name in names})
+    return Numa(nodes, {name: identity.identity(host, name).numa_node for name in names})
 
 
 def _tunables(host: Host, names: t.Sequence[str]) -> Tunables:

@@ -12,7 +12,6 @@ with how it was staged.
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
 from ..core.host import Host
@@ -20,8 +19,8 @@ from ..drive import health, power, self_test
 from ..drive.attributes import VIRTUAL
 from ..drive.health import critical_texts
 from ..machine import links, pcie
-from ..records.base import Json
 from ..records.environment import Environment, PowerState
+from ..records.identity import Identity
 from ..records.measurement import Condition
 from . import life_counts, sampler
 from .disturbances import DISTURBS, TOLD, UNKNOWN
@@ -47,18 +46,18 @@ UNSEEN_S = 600.0
 SERIAL = ("sata", "sas")
 
 
-def read_environment(host: Host, identity: Json) -> Environment:
+def read_environment(host: Host, identity: Identity) -> Environment:
     """Return a look at all of it, between tests: it asks the drive itself too (a few commands)."""
-    name = os.path.basename(str(identity.get("kernel_name") or identity.get("path")))
+    name = identity.name
     address = pcie.address_of(host, name)
     path = pcie.path_to_root(host, address)
     told = health.read(host, identity)
-    nvme = identity.get("transport") == "nvme"
-    state = power.read(host, str(identity.get("path"))) if nvme else power.State(None, None)
+    nvme = identity.transport == "nvme"
+    state = power.read(host, str(identity.path)) if nvme else power.State(None, None)
     failed = self_test.read(host, identity).failed
     return Environment(
         **{key: getattr(told, key) for key in HEALTH},
-        transport=identity.get("transport"),
+        transport=identity.transport,
         link_speed_gts=path[0].speed_gts if path else None,
         link_width=path[0].width if path else None,
         link_rate_gbit_s=links.rate_gbit_s(host, name),

@@ -109,10 +109,10 @@ class Workbench:
         identity = self._held.identity
         return {
             "device": self._device(),
-            "block_bytes": identity["logical_block_size_bytes"],
+            "block_bytes": identity.sizes()[1],
             "numa_node": self.place.node,
             "cpus_allowed": self.place.cpus,
-            "max_queue_depth": identity.get("queue_depth") or 1,
+            "max_queue_depth": identity.queue_depth or 1,
             **more,
         }
 
@@ -122,7 +122,7 @@ class Workbench:
 
     def check_fio(self) -> None:
         """Prove that fio writes under our exclusive open. Raises FioError."""
-        size = self._held.identity["logical_block_size_bytes"]
+        size = self._held.identity.sizes()[1]
         try:
             self._checked(
                 "probe", PROBE_JOB, self.placeholders(), directions={"write": 1.0}, size_bytes=size, length_s=0.0
@@ -256,7 +256,7 @@ class Workbench:
 
     def _writable_bytes(self, size_bytes: int, block_bytes: int) -> int:
         """Return what a pass over so many bytes writes: of a zoned drive only the capacity of each zone."""
-        if self.file is not None or self.members or not zones.is_host_managed(self._held.identity):
+        if self.file is not None or self.members or not zones.is_host_managed(self._held.identity.zone_model):
             return size_bytes
         return zones.writable_bytes(zones.report(self._host, self._held.descriptor(), size_bytes), block_bytes)
 
@@ -265,9 +265,9 @@ class Workbench:
         many. Reads of written zones go elsewhere.
         """
         identity = self._held.identity
-        if zones.is_host_managed(identity):
-            handle, path = self._held.descriptor(), str(identity["path"])
-            zones.reset_active(self._host, handle, path, identity["size_bytes"])
+        if zones.is_host_managed(identity.zone_model):
+            handle, path = self._held.descriptor(), str(identity.path)
+            zones.reset_active(self._host, handle, path, identity.sizes()[0])
             # The kernel counts a reset as a write without bytes, which is ours.
             self._settled = self._witness().stat()
 

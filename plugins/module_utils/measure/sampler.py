@@ -22,8 +22,9 @@ from ..core.host import Host
 from ..drive import health
 from ..drive.health import TOO_HOT, critical_texts
 from ..machine import cpus, links, pcie
-from ..records.base import Json, to_json
+from ..records.base import to_json
 from ..records.environment import Environment
+from ..records.identity import Identity
 from ..records.measurement import SampleDetails
 
 # Of health.py's, what changes while a drive works.
@@ -47,7 +48,7 @@ JOIN_S = health.TIMEOUT_S * 3
 Look = t.Union[SampleDetails, Environment]
 
 
-def take_sample(host: Host, identity: Json, path: t.Sequence[str], ask: bool = True) -> SampleDetails:
+def take_sample(host: Host, identity: Identity, path: t.Sequence[str], ask: bool = True) -> SampleDetails:
     """One sample. path: the PCI addresses from the drive's function up; ask: read its health too."""
     began = time.monotonic()
     told = health.read(host, identity, limits=False) if ask else health.glance(host, identity)
@@ -57,7 +58,7 @@ def take_sample(host: Host, identity: Json, path: t.Sequence[str], ask: bool = T
         **{key: getattr(told, key) for key in KEPT},
         link_speed_gts=link.speed_gts,
         link_width=link.width,
-        link_rate_gbit_s=links.rate_gbit_s(host, os.path.basename(str(identity["path"]))),
+        link_rate_gbit_s=links.rate_gbit_s(host, identity.name),
         aer={item.address: item.aer for item in seen if item.aer is not None},
         seconds=round(time.monotonic() - began, 4),
     )
@@ -228,7 +229,7 @@ class Sampler:
     def __init__(
         self,
         host: Host,
-        identity: t.Callable[[], Json],
+        identity: t.Callable[[], Identity],
         note: t.Callable[..., None],
         interval_s: float,
         io_cpus: t.Callable[[], str | None],
@@ -254,7 +255,7 @@ class Sampler:
         self._lock = threading.Lock()
         self._first: SampleDetails | None = None
         self._last: SampleDetails | None = None
-        self._known: Json = {}
+        self._known = Identity()
         self._path: list[str] = []
         # Since it was asked last.
         self._disturbed: dict[str, str] = {}
@@ -272,7 +273,7 @@ class Sampler:
     def __enter__(self) -> Sampler:
         self._looked_s = self._clock()
         self._known = self._identity()
-        name = os.path.basename(str(self._known["path"]))
+        name = self._known.name
         path = pcie.path_to_root(self._host, pcie.address_of(self._host, name))
         self._path = [device.address for device in path]
         self._look(ask=True)
@@ -317,7 +318,7 @@ class Sampler:
         if not self._lock.acquire(timeout=JOIN_S):
             raise TimeoutError("another look does not end")
         try:
-            sample = take_sample(self._host, self._known, self._path, ask or self._known.get("transport") == "nvme")
+            sample = take_sample(self._host, self._known, self._path, ask or self._known.transport == "nvme")
             self._take(sample)
             return sample
         finally:

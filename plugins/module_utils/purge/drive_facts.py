@@ -45,7 +45,7 @@ def module_result(host: Host, options: dict[str, t.Any]) -> dict[str, t.Any]:
     for entry in drives:
         identity = base.parse(Identity, entry["identity"]) if entry["identity"] else None
         if identity and entry.get("may_retire"):
-            entry["power_on_hours"] = power_on_hours(host, entry["identity"])
+            entry["power_on_hours"] = power_on_hours(host, identity)
         found = purges(host, identity, [refusal["code"] for refusal in entry["refusals"]])
         entry["purge"] = base.to_json(found.offers)
         entry["purge_capabilities"] = base.to_json(found.capabilities)

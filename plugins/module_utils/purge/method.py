@@ -17,7 +17,6 @@ from ..core.progress import Progress
 from ..drive.device_nodes import strangers
 from ..drive.held_drive import HeldDrive
 from ..drive.hidden_capacity import SLOWEST_BYTES_PER_S
-from ..records import base
 from ..records.identity import Identity
 from ..records.plan import PlannedPurge
 from ..records.purge import Capabilities, LbaFormat, PurgeClass
@@ -152,27 +151,27 @@ class Work:
     @property
     def identity(self) -> Identity:
         """The drive's identity as the guard last saw it."""
-        return base.parse(Identity, self.held.identity)
+        return self.held.identity
 
     @property
     def path(self) -> str:
         """Its device node."""
-        return str(self.held.identity["path"])
+        return str(self.held.identity.path)
 
     @property
     def kernel_name(self) -> str:
         """The kernel's name of it."""
-        return str(self.held.identity["kernel_name"])
+        return str(self.held.identity.kernel_name)
 
     @property
     def size_bytes(self) -> int:
         """Its capacity, which is known of a drive that is held."""
-        return int(self.held.identity["size_bytes"])
+        return self.held.identity.sizes()[0]
 
     @property
     def lba_size_bytes(self) -> int:
         """The size of its logical block, which is known of a drive that is held."""
-        return int(self.held.identity["logical_block_size_bytes"])
+        return self.held.identity.sizes()[1]
 
     @property
     def handle(self) -> int:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import typing as t
 from dataclasses import dataclass
 
@@ -60,3 +61,14 @@ class Identity:
     max_active_zones: t.Optional[Count] = None
 
     JSON_SCHEMA: t.ClassVar[Json] = SCALARS_BESIDE
+
+    @property
+    def name(self) -> str:
+        """The kernel's name of it."""
+        return self.kernel_name or os.path.basename(self.path or "")
+
+    def sizes(self) -> t.Tuple[int, int]:
+        """Return capacity and logical block in bytes, which are known of a drive that is held. Raises ValueError."""
+        if self.size_bytes is None or self.logical_block_size_bytes is None:
+            raise ValueError(f"the sizes of {self.path} are unknown")
+        return self.size_bytes, self.logical_block_size_bytes

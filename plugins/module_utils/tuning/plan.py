@@ -85,7 +85,7 @@ def targets(host: Host, planned: t.Iterable[DriveToTune]) -> list[Target]:
         names = drive.find(host, one.entry)
         if len(names) == 1:
             seen, address = drive.identity(host, names[0]), pcie.address_of(host, names[0])
-            found.append(Target(one, names[0], address, str(seen.get("model") or ""), seen.get("numa_node")))
+            found.append(Target(one, names[0], address, seen.model or "", seen.numa_node))
     return found
 
 

@@ -47,7 +47,7 @@ def find_by_serial(listed: t.Sequence[Drive], serial: str, command: str, verb: s
 def locked(serial: str, tool: str) -> t.Iterator[None]:
     """Hold the drive's lock: a drive that a run is working on is not changed. Raises ToolError."""
     try:
-        with drive_lock({"serial": serial}, {"tool": tool}):
+        with drive_lock(serial, {"tool": tool}):
             yield
     except Locked as error:
         raise ToolError(f"drive {serial} is in use by a run: {error}. Wait for it to end, or stop it") from None

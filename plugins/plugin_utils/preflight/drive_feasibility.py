@@ -46,7 +46,7 @@ def _zones_findings(views: t.Sequence[HostAnswer], plans: t.Mapping[str, Plan]) 
     found = []
     for view in views:
         for drive in plans[view.name].drives if view.name in plans else ():
-            wrong = zones.misplaced_tests(drive.tests, drive.expected)
+            wrong = zones.misplaced_tests(drive.tests, drive.expected.get("zone_model"))
             refusals = rules.refuse("wrong_zones", drive.drive, drive.expected.get("path"), wrong) if wrong else []
             found += [of_refusal(refusal, view.name, drive.drive) for refusal in refusals]
     return found

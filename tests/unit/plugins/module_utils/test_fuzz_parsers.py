@@ -31,6 +31,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import (
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check, partition_tables
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import links, pcie
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, fio_result
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import nvme, opal
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory, iomemory_pci, rssdm
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors.vendor_tool import ToolError
@@ -161,7 +162,7 @@ def results(seen):
     return [self_test_result.of_entry(entry) for entry in seen.ended]
 
 
-NVME = {"transport": "nvme", "path": "/dev/nvme0n1"}
+NVME = Identity(transport="nvme", path="/dev/nvme0n1")
 OF_COMMANDS = {
     "nvme id-ctrl": (lambda host: nvme.controller(host, "/dev/nvme0"), nvme.NvmeError),
     "nvme id-ns": (lambda host: nvme.namespace(host, "/dev/nvme0", 1), nvme.NvmeError),
@@ -170,9 +171,12 @@ OF_COMMANDS = {
     "nvme list-ctrl": (lambda host: nvme.controller_ids(host, "/dev/nvme0"), nvme.NvmeError),
     "nvme sanitize-log": (lambda host: nvme.sanitize_log(host, "/dev/nvme0"), nvme.NvmeError),
     "nvme smart-log": (lambda host: health.read(host, NVME), ()),
-    "smartctl": (lambda host: health.read(host, {"transport": "sata", "path": "/dev/sda"}), ()),
+    "smartctl": (lambda host: health.read(host, Identity(transport="sata", path="/dev/sda")), ()),
     "nvme self-test-log": (lambda host: results(self_test.read(host, NVME, self_test.SelfTest(True))), ()),
-    "smartctl -l selftest": (lambda host: results(self_test.read(host, {"transport": "sas", "path": "/dev/sda"})), ()),
+    "smartctl -l selftest": (
+        lambda host: results(self_test.read(host, Identity(transport="sas", path="/dev/sda"))),
+        (),
+    ),
     "rssdm -L": (lambda host: [rssdm.parse_settings(item) for item in rssdm.drives(host)], ToolError),
     "rssdm status": (lambda host: rssdm.failure_text(host.run(["rssdm"])), ()),
 }

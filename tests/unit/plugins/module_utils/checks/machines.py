@@ -17,6 +17,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.checks.base import (
 )
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import health
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine.pcie import Device
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 
 GB = 10**9
 GOOD_MACHINE = Machine(
@@ -50,7 +51,7 @@ GOOD_HEALTH = health.Health(
     throttle_s={"t1": 0, "t2": 0},
     volatile_write_cache=False,
 )
-IDENTITY = {"model": "EXAMPLE 9000", "firmware": "FW2", "transport": "nvme", "numa_node": 0}
+IDENTITY = Identity(model="EXAMPLE 9000", firmware="FW2", transport="nvme", numa_node=0)
 QUIET = {"correctable": 0, "nonfatal": 0, "fatal": 0}
 
 
@@ -93,5 +94,5 @@ MICRON = {
     "driver": "mtip32xx",
 }
 SLOT8 = {"speed": 5.0, "max_speed": 8.0, "width": 8, "max_width": 16}
-SATA = dict(IDENTITY, transport="sata")
+SATA = dataclasses.replace(IDENTITY, transport="sata")
 SATA_TOLD = {"source": "smartctl", "throttle_counts": None, "interface_gbit_s": 6.0, "interface_max_gbit_s": 6.0}

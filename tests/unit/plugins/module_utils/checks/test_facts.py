@@ -23,6 +23,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.records.host_snapshot
     Tool,
     Tunables,
 )
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory_pci
 
 REQUIRED = Required(min_free_memory_mib=1, min_cpus=1)
@@ -275,7 +276,7 @@ def test_a_card_that_is_not_measured_blocks_nothing(emulated, monkeypatch):
     facts = check_facts.HostFacts(
         Machine(),
         REQUIRED,
-        [check_facts.CheckedDrive("by-id-of-C1", {"serial": "C1"}), check_facts.CheckedDrive("loop", {"serial": None})],
+        [check_facts.CheckedDrive("by-id-of-C1", Identity(serial="C1")), check_facts.CheckedDrive("loop", Identity())],
     )
     told = [
         (item.drive, item.level, item.message[:2])

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import model as check_model
@@ -16,6 +18,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.checks.base import (
 )
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import health
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import NO_OPTIONS
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.checks.machines import (
     GB,
     GOOD_MACHINE,
@@ -38,7 +41,7 @@ def test_a_good_drive_in_a_good_host_finds_nothing():
     assert table.passed(table.run(facts, {})) == [check.check for check in table.TABLE]
 
 
-LOOP = {"model": "loop", "firmware": None, "transport": "loop", "numa_node": 0}
+LOOP = Identity(model="loop", transport="loop", numa_node=0)
 
 
 @pytest.mark.parametrize(
@@ -53,9 +56,9 @@ LOOP = {"model": "loop", "firmware": None, "transport": "loop", "numa_node": 0}
             }
         },
         {"required": {"link": {"*": LinkRule(8, 4)}}},
-        {"one": drive(model=dict(IDENTITY, numa_node=None), options=NO_OPTIONS._replace(numa_node=1))},
-        {"one": drive(model=dict(IDENTITY, numa_node=None), options=NO_OPTIONS._replace(cpus="0-3"))},
-        {"one": drive(model=dict(IDENTITY, numa_node=None)), "machine": {"nodes": 1}},
+        {"one": drive(model=replace(IDENTITY, numa_node=None), options=NO_OPTIONS._replace(numa_node=1))},
+        {"one": drive(model=replace(IDENTITY, numa_node=None), options=NO_OPTIONS._replace(cpus="0-3"))},
+        {"one": drive(model=replace(IDENTITY, numa_node=None)), "machine": {"nodes": 1}},
         {"one": drive({"speed": 8.0, "max_speed": 8.0}, [port(max_speed=32.0, max_width=16, speed=8.0)])},
         {"one": drive(write_cache="write back", options=NO_OPTIONS._replace(write_cache="on"))},
         {"one": drive(write_cache="write back"), "required": {"write_cache_chosen": True}},
@@ -95,7 +98,7 @@ def test_links_and_errors_of_a_controller_are_not_those_of_a_drive_behind_it(tra
     rose = {"0000:01:00.0": {"fatal": 1}}
     one = drive(
         bridges=[port(speed=8.0, width=1)],
-        model=dict(IDENTITY, transport=transport),
+        model=replace(IDENTITY, transport=transport),
         aer_rose=rose,
         told={"source": "smartctl"},
     )
@@ -103,7 +106,7 @@ def test_links_and_errors_of_a_controller_are_not_those_of_a_drive_behind_it(tra
     assert "pcie_oversubscribed" not in told and ("pcie_errors" in told) is (transport == "sas")
 
 
-@pytest.mark.parametrize("identity", [LOOP, dict(LOOP, transport="virtio")])
+@pytest.mark.parametrize("identity", [LOOP, replace(LOOP, transport="virtio")])
 def test_a_drive_of_software_is_told_once_for_each_and_blocks_nothing(identity):
     one = CheckedDrive("S1", identity, health=health.Health(error="loop drives report no health"))
     facts = HostFacts(GOOD_MACHINE, REQUIRED, [one])
@@ -116,7 +119,7 @@ def test_a_drive_of_software_is_told_once_for_each_and_blocks_nothing(identity):
 def test_a_drive_behind_an_hba_is_not_judged_by_the_hbas_link(transport):
     sas = drive(
         {"speed": 8.0, "width": 4, "max_speed": 8.0, "max_width": 8},
-        model=dict(IDENTITY, transport=transport),
+        model=replace(IDENTITY, transport=transport),
         told={"source": "smartctl"},
     )
     assert found(sas, required={"link": {"*": LinkRule(32, 16)}}) == {}

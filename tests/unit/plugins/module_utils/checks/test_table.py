@@ -7,6 +7,8 @@ thing.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import table
@@ -58,10 +60,10 @@ HOST_ROWS = [
     ("container", {"machine": {"container": "podman"}}, "container (podman)"),
     (
         "numa_unknown",
-        {"one": drive(model=dict(IDENTITY, numa_node=None))},
+        {"one": drive(model=replace(IDENTITY, numa_node=None))},
         "its NUMA node is unknown (-1) on a machine of 2 nodes",
     ),
-    ("numa_unknown", {"one": drive(model=dict(IDENTITY, numa_node=None)), "machine": {"nodes": None}}, "known"),
+    ("numa_unknown", {"one": drive(model=replace(IDENTITY, numa_node=None)), "machine": {"nodes": None}}, "known"),
 ]
 MODEL_ROWS = [
     (
@@ -71,7 +73,7 @@ MODEL_ROWS = [
     ),
     (
         "firmware",
-        {"one": drive(model=dict(IDENTITY, firmware=None)), "required": {"firmware": {"*": "FW3"}}},
+        {"one": drive(model=replace(IDENTITY, firmware=None)), "required": {"firmware": {"*": "FW3"}}},
         "its firmware revision is unknown",
     ),
     ("driver", {"required": {"drivers": {"nvme": ">=2"}}}, "its driver is nvme 1.0; preflight_drivers wants >=2"),
@@ -275,7 +277,7 @@ HEALTH_ROWS = [
         "self_test",
         {
             "one": drive(
-                model=dict(SATA, path="/dev/sda"), told=SATA_TOLD, self_test=SelfTest(True, True, "extended", 40)
+                model=replace(SATA, path="/dev/sda"), told=SATA_TOLD, self_test=SelfTest(True, True, "extended", 40)
             )
         },
         "its self-test (extended), 40 % left, is under way; the host job waits for it (smartctl -X /dev/sda would end",

@@ -70,7 +70,7 @@ ORDERS = [("look", "host", "drive"), ("host", "look", "drive"), ("drive", "look"
 @pytest.mark.parametrize("order", ORDERS, ids="-".join)
 def test_folders_and_files_are_their_owners_alone_in_every_order(tmp_path, monkeypatch, order, umask):
     monkeypatch.setattr(locks, "LOCK_DIR", str(tmp_path / "run" / "ssdlab-fleet"))
-    made = {"look": look_lock("sda"), "host": host_lock({}), "drive": drive_lock({"serial": "S"}, {})}
+    made = {"look": look_lock("sda"), "host": host_lock({}), "drive": drive_lock("S", {})}
     before = os.umask(umask)
     try:
         for kind in order:

@@ -9,11 +9,13 @@ import gzip
 import json
 import os
 import sys
+from dataclasses import replace
 
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import TIMED_OUT, Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import error_logs, identity
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 
 EMULATOR = os.path.join(os.path.abspath(__file__).split("/tests/unit/")[0], "tests", "emulators", "nvme")
 ERRORS = [{"error_count": 3, "status_field": 0x281}, {"error_count": 2, "status_field": 0x281}]
@@ -86,7 +88,7 @@ def test_a_full_disk_takes_no_telemetry(fake, nvme, monkeypatch):
 
 def test_another_drive_at_the_name_is_not_asked(fake, nvme):
     seen, raw = nvme(errors=ERRORS, telemetry_bytes=4096)
-    (kept,) = error_logs.keep(fake, dict(seen, serial="S2"), str(raw))
+    (kept,) = error_logs.keep(fake, replace(seen, serial="S2"), str(raw))
     assert kept.message == "/dev/nvme3n1 is no longer this drive" and fake.commands == []
 
 
@@ -115,5 +117,5 @@ def test_of_other_drives_smartctl_tells(fake, tmp_path, answer, file, says):
 
 
 def test_a_loop_device_keeps_none(fake, tmp_path):
-    (kept,) = error_logs.keep(fake, {"transport": "loop", "path": "/dev/loop7"}, str(tmp_path))
+    (kept,) = error_logs.keep(fake, Identity(transport="loop", path="/dev/loop7"), str(tmp_path))
     assert kept == ("logs", "", None, "loop drives keep no logs") and fake.commands == []

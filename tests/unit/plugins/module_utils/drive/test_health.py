@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import health
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools.nvme import nvme_number
 
 FIXTURES = Path(__file__).resolve().parents[4] / "fixtures" / "health"
-NVME = {"transport": "nvme", "path": "/dev/nvme0n1"}
-SATA = {"transport": "sata", "path": "/dev/sda"}
+NVME = Identity(transport="nvme", path="/dev/nvme0n1")
+SATA = Identity(transport="sata", path="/dev/sda")
 
 
 def recorded(name):
@@ -188,7 +189,7 @@ def test_nvme_cli_is_asked_first_and_smartctl_where_it_is_missing():
             "nvme smart-log failed with exit code 1: identify failed: NVMe status; smartctl is not installed",
         ),
         (Tools(smartctl=(2, "no json", "")), SATA, "smartctl --json=c failed with exit code 2: no json"),
-        (Tools(), {"transport": "loop", "path": "/dev/loop0"}, "loop drives report no health"),
+        (Tools(), Identity(transport="loop", path="/dev/loop0"), "loop drives report no health"),
     ],
 )
 def test_why_there_is_no_health(tools, identity, error):

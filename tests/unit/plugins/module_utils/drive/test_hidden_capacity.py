@@ -10,6 +10,7 @@ import json
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import hidden_capacity
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 
 TB = 10**12
 # What hdparm 9.65 -N prints.
@@ -36,7 +37,7 @@ ODD = (
 )
 def test_nvme(fake, told, size, share):
     fake.answers["nvme id-ctrl"] = (0, json.dumps(told), "")
-    found = hidden_capacity.read(fake, {"transport": "nvme", "path": "/dev/nvme0n1", "size_bytes": size})
+    found = hidden_capacity.read(fake, Identity(transport="nvme", path="/dev/nvme0n1", size_bytes=size))
     assert found.share == (None if share is None else pytest.approx(share))
 
 
@@ -45,16 +46,16 @@ def test_nvme(fake, told, size, share):
 )
 def test_ata(fake, text, share):
     fake.answers["hdparm"] = (0, text, "")
-    found = hidden_capacity.read(fake, {"transport": "sata", "path": "/dev/sda"})
+    found = hidden_capacity.read(fake, Identity(transport="sata", path="/dev/sda"))
     assert found.share == (None if share is None else pytest.approx(share, abs=1e-3))
     assert fake.commands == [["hdparm", "-N", "/dev/sda"]]
 
 
 def test_a_drive_of_4096_byte_blocks_is_told_in_bytes(fake):
     fake.answers["hdparm"] = (0, HIDDEN, "")
-    found = hidden_capacity.read(fake, {"transport": "sata", "path": "/dev/sda", "logical_block_size_bytes": 4096})
+    found = hidden_capacity.read(fake, Identity(transport="sata", path="/dev/sda", logical_block_size_bytes=4096))
     assert (found.total_bytes, found.shown_bytes) == (976773168 * 4096, 781418534 * 4096)
 
 
 def test_a_loop_device_is_not_asked(fake):
-    assert hidden_capacity.read(fake, {"transport": "loop"}).share is None and fake.commands == []
+    assert hidden_capacity.read(fake, Identity(transport="loop")).share is None and fake.commands == []

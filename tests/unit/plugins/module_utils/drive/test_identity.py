@@ -7,6 +7,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 
 
 def test_serials_are_compared_as_a_whole(fake):
@@ -69,7 +70,7 @@ def test_udev_is_asked_last(fake):
     )
     assert identity.find(fake, parse({"serial": "FROMUDEV"})) == ["sda"]
     assert identity.find(fake, parse({"wwn": "naa.5000C500A1B2C3D4"})) == ["sda"]
-    assert identity.identity(fake, "sda")["model"] == "Big Disk"
+    assert identity.identity(fake, "sda").model == "Big Disk"
 
 
 @pytest.mark.parametrize(
@@ -106,7 +107,7 @@ def test_what_udev_knows_of_the_drive_before_names_no_other_drive(fake, selector
     fake.put("/run/udev/data/b8:0", known.format(3))
     assert identity.find(fake, parse(selector)) == []
     seen = identity.identity(fake, "sda")
-    assert (seen["serial"], seen["wwn"], seen["model"]) == (None, None, None)
+    assert (seen.serial, seen.wwn, seen.model) == (None, None, None)
 
 
 def test_a_name_that_udev_tells_counts_only_where_the_kernel_has_none(fake):
@@ -189,38 +190,34 @@ def test_the_metadata_of_a_block(fake, files, size):
     fake.nvme("nvme0n1", "259:3", "SN")
     for name, text in files.items():
         fake.put(f"/sys/class/block/nvme0n1/{name}", text + "\n")
-    assert identity.identity(fake, "nvme0n1")["metadata_bytes"] == size
+    assert identity.identity(fake, "nvme0n1").metadata_bytes == size
 
 
 def test_identity_of_an_nvme_drive(fake):
     fake.nvme("nvme0n1", "259:3", "SN", wwid="eui.0025385b71b00eb0")
-    assert identity.identity(fake, "nvme0n1") == {
-        "serial": "SN",
-        "wwn": "eui.0025385b71b00eb0",
-        "model": "EXAMPLE 9000",
-        "firmware": "FW1",
-        "size_bytes": 32 << 20,
-        "logical_block_size_bytes": 512,
-        "metadata_bytes": None,
-        "physical_block_size_bytes": 4096,
-        "minimum_io_size_bytes": 16384,
-        "transport": "nvme",
-        "numa_node": 1,
-        "diskseq": 3,
-        "kernel_name": "nvme0n1",
-        "path": "/dev/nvme0n1",
-        "major_minor": "259:3",
-        "backing_file": None,
-        "backing": None,
-        "max_discard_bytes": 2147450880,
-        "queue_depth": 1023,
-        "rotational": False,
-        "io_poll": None,
-        "zone_model": None,
-        "zone_bytes": None,
-        "max_open_zones": None,
-        "max_active_zones": None,
-    }
+    assert identity.identity(fake, "nvme0n1") == Identity(
+        serial="SN",
+        wwn="eui.0025385b71b00eb0",
+        model="EXAMPLE 9000",
+        firmware="FW1",
+        size_bytes=32 << 20,
+        logical_block_size_bytes=512,
+        metadata_bytes=None,
+        physical_block_size_bytes=4096,
+        minimum_io_size_bytes=16384,
+        transport="nvme",
+        numa_node=1,
+        diskseq=3,
+        kernel_name="nvme0n1",
+        path="/dev/nvme0n1",
+        major_minor="259:3",
+        backing_file=None,
+        backing=None,
+        max_discard_bytes=2147450880,
+        queue_depth=1023,
+        rotational=False,
+        io_poll=None,
+    )
 
 
 @pytest.mark.parametrize(
@@ -244,7 +241,7 @@ def test_native_multipath_asks_every_controller(fake, transports, nodes, transpo
     block = fake.disk("nvme0n1", "259:0", subsystem)
     fake.link(block + "/device", subsystem)
     seen = identity.identity(fake, "nvme0n1")
-    assert (seen["serial"], seen["transport"], seen["numa_node"], seen["queue_depth"]) == ("SN", transport, node, 127)
+    assert (seen.serial, seen.transport, seen.numa_node, seen.queue_depth) == ("SN", transport, node, 127)
 
 
 def ata_page(model, firmware):
@@ -273,7 +270,7 @@ def test_transport_is_read_from_the_place_in_sysfs(fake, path, vendor, transport
     fake.put(path + "/vendor", vendor or "")
     block = fake.disk("sda", "8:0", path)
     fake.link(block + "/device", path)
-    assert identity.identity(fake, "sda")["transport"] == transport
+    assert identity.identity(fake, "sda").transport == transport
 
 
 def test_the_full_ata_model_and_firmware_are_read(fake):
@@ -287,13 +284,13 @@ def test_the_full_ata_model_and_firmware_are_read(fake):
         device__queue_depth="32",
     )
     seen = identity.identity(fake, "sda")
-    assert (seen["model"], seen["firmware"], seen["queue_depth"]) == ("EXAMPLE SSD 5000 PRO 960GB", "REV1.23", 32)
+    assert (seen.model, seen.firmware, seen.queue_depth) == ("EXAMPLE SSD 5000 PRO 960GB", "REV1.23", 32)
 
 
 def test_what_sysfs_does_not_tell_is_none(fake):
     fake.put("/sys/block/sdz/size", "junk")
     seen = identity.identity(fake, "sdz")
-    assert {key for key, value in seen.items() if value is not None} == {"kernel_name", "path"}
+    assert {key for key, value in vars(seen).items() if value is not None} == {"kernel_name", "path"}
 
 
 def test_the_best_selector_is_the_first_that_names_one_drive(fake):

@@ -8,8 +8,9 @@ import json
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import health
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 
-NVME, SATA = {"transport": "nvme", "path": "/dev/nvme0n1"}, {"transport": "sata", "path": "/dev/sda"}
+NVME, SATA = Identity(transport="nvme", path="/dev/nvme0n1"), Identity(transport="sata", path="/dev/sda")
 
 
 @pytest.mark.parametrize(
@@ -23,7 +24,7 @@ NVME, SATA = {"transport": "nvme", "path": "/dev/nvme0n1"}, {"transport": "sata"
         (NVME, {"power_cycles": -1}, None),
         (SATA, {"power_cycle_count": 12}, 12),
         (SATA, {"power_cycle_count": "many"}, None),
-        ({"transport": "loop", "path": "/dev/loop0"}, {"power_cycles": 1}, None),
+        (Identity(transport="loop", path="/dev/loop0"), {"power_cycles": 1}, None),
     ],
 )
 def test_the_drives_own_count(fake, identity, told, count):

@@ -17,6 +17,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import health 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import link
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks.base import CheckedDrive, HostFacts, Machine
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import ata_health, health
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 
 FIXTURES = Path(__file__).resolve().parents[4] / "fixtures" / "health"
 HOST = HostFacts(Machine())
@@ -39,7 +40,7 @@ def smartctl(*attributes, **more):
 
 
 def checked(printed):
-    return CheckedDrive("S1", {"transport": "sata"}, health=health.from_smartctl(printed))
+    return CheckedDrive("S1", Identity(transport="sata"), health=health.from_smartctl(printed))
 
 
 PAGE_7 = {"pages": [{"table": [{"name": "Percentage Used Endurance Indicator", "value": 7}]}]}

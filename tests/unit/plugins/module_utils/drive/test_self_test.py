@@ -11,15 +11,17 @@ import json
 import os
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import self_test
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.self_test import SelfTest
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 
-NVME = {"transport": "nvme", "path": "/dev/nvme0n1"}
-SATA, SAS = {"transport": "sata", "path": "/dev/sda"}, {"transport": "sas", "path": "/dev/sdb"}
+NVME = Identity(transport="nvme", path="/dev/nvme0n1")
+SATA, SAS = Identity(transport="sata", path="/dev/sda"), Identity(transport="sas", path="/dev/sdb")
 EMULATOR = os.path.join(os.path.abspath(__file__).split("/tests/unit/")[0], "tests", "emulators", "nvme")
 UNUSED = {"Self test result": 15}
 DONE = {"Self test result": 0, "Self test code": 1, "Segment number": 0, "Power on hours": 4092}
@@ -217,14 +219,14 @@ def test_without_nvme_cli_smartctl_is_asked(fake, broken):
         (SAS, smartctl_scsi(SCSI_NOW), True),
         (SAS, smartctl_scsi(SCSI_NONE), False),
         (SAS, {}, None),
-        (dict(SATA, transport="virtio"), smartctl_ata(0xF4), None),
-        (dict(SATA, transport="loop"), smartctl_ata(0xF4), None),
+        (replace(SATA, transport="virtio"), smartctl_ata(0xF4), None),
+        (replace(SATA, transport="loop"), smartctl_ata(0xF4), None),
     ],
 )
 def test_other_drives_are_asked_with_smartctl_and_those_of_software_not(fake, identity, printed, is_running):
     fake.answers["smartctl"] = (4, json.dumps(printed), "")
     assert self_test.read(fake, identity).is_running is is_running
-    assert bool(fake.commands) == (identity["transport"] in ("sata", "sas"))
+    assert bool(fake.commands) == (identity.transport in ("sata", "sas"))
 
 
 def test_words():

@@ -12,11 +12,12 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Resu
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import wear
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.health import Wear
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import environment
 
 FIXTURES = Path(__file__).resolve().parents[4] / "fixtures" / "wear"
-NVME = {"transport": "nvme", "path": "/dev/nvme0n1", "kernel_name": "nvme0n1"}
-SATA = {"transport": "sata", "path": "/dev/sda"}
+NVME = Identity(transport="nvme", path="/dev/nvme0n1", kernel_name="nvme0n1")
+SATA = Identity(transport="sata", path="/dev/sda")
 SMART = {"data_units_written": "2000000", "percent_used": 3}
 MIB32 = 32 << 20
 
@@ -64,7 +65,7 @@ def test_sata_and_sas_tell_what_the_host_wrote():
     sata = {"logical_block_size": 4096, "ata_device_statistics": {"pages": [{"table": rows}]}}
     sas = {"scsi_error_counter_log": {"write": {"gigabytes_processed": "12.500"}}}
     for transport, told, written in (("sata", sata, 4_096_000), ("sas", sas, 12_500_000_000), ("sas", {}, None)):
-        seen = wear.read(Tools(smartctl___json_c=told), {"transport": transport, "path": "/dev/sda"})
+        seen = wear.read(Tools(smartctl___json_c=told), Identity(transport=transport, path="/dev/sda"))
         assert seen.host_bytes == written and seen.media_bytes is None
 
 
@@ -202,7 +203,7 @@ def test_a_statistic_that_was_not_read_once_is_not_subtracted_from_an_attribute(
 
 
 def test_a_drive_that_tells_nothing_spent_nothing_that_is_known():
-    nothing = wear.read(Tools(), {"transport": "loop", "path": "/dev/loop0"})
+    nothing = wear.read(Tools(), Identity(transport="loop", path="/dev/loop0"))
     assert wear.spent(nothing, nothing) is None and environment.wear({"wear": None}) == environment.wear({}) == []
 
 

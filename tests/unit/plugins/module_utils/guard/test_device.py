@@ -10,14 +10,13 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.device import probe_device
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.facts import Facts
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.found_drives import Identity
 
 PCI = "/sys/devices/pci0000:00/0000:00:03.0"
 PLACES = ("fabric", "transport", "removable", "raid_volume", "placeholder", "shared", "read_only", "failures")
 
 
 def found(fake, name):
-    facts = Facts(name=name, path="/dev/" + name, kind="drive", identity=Identity(**identity.identity(fake, name)))
+    facts = Facts(name=name, path="/dev/" + name, kind="drive", identity=identity.identity(fake, name))
     probe_device(fake, facts)
     return {place: getattr(facts, place) for place in PLACES if getattr(facts, place)}
 

@@ -13,6 +13,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held_array import HeldArray
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.guard import Refusal
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import mdadm
 
 SIZE = 1 << 20
@@ -27,7 +28,7 @@ def made(tmp_path, monkeypatch):
     monkeypatch.setattr(mdadm, "read_array", lambda _host, _name: made.seen)
     members = [
         types.SimpleNamespace(
-            identity={"logical_block_size_bytes": block, "queue_depth": depth},
+            identity=Identity(size_bytes=SIZE, logical_block_size_bytes=block, queue_depth=depth),
             confirm=lambda block=block: confirmed.append(block),
         )
         for block, depth in ((512, 32), (4096, None))
@@ -42,8 +43,8 @@ def made(tmp_path, monkeypatch):
 
 def test_it_has_the_largest_block_and_the_least_depth_of_its_drives(made):
     identity = made.held.identity
-    assert (identity["logical_block_size_bytes"], identity["queue_depth"], identity["size_bytes"]) == (4096, 32, SIZE)
-    assert (made.held.path, identity["major_minor"]) == ("/dev/md127", "9:127")
+    assert (identity.logical_block_size_bytes, identity.queue_depth, identity.size_bytes) == (4096, 32, SIZE)
+    assert (made.held.path, identity.major_minor) == ("/dev/md127", "9:127")
 
 
 def test_every_member_is_looked_at_each_time(made):

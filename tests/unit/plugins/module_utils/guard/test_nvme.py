@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.facts import Facts
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.nvme import probe_nvme
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.found_drives import Identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import opal
 
 PLACES = ("shared", "reserved", "read_only", "placeholder", "sanitizing", "sanitize_failed", "opal", "failures")
@@ -30,7 +29,7 @@ def host(fake):
 
 
 def found(fake, name="nvme0n1"):
-    facts = Facts(name=name, path="/dev/" + name, kind="drive", identity=Identity(**identity.identity(fake, name)))
+    facts = Facts(name=name, path="/dev/" + name, kind="drive", identity=identity.identity(fake, name))
     probe_nvme(fake, facts)
     return {place: getattr(facts, place) for place in PLACES if getattr(facts, place)}
 

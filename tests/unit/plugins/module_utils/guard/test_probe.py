@@ -15,7 +15,6 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import probe
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.data_scan import Terms
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.facts import Extent, Facts, Mark
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.found_drives import Identity
 
 MIB = 1 << 20
 SIZE = 16 * MIB
@@ -33,7 +32,7 @@ def looked_at(fake):
             for offset, data in data_at.items():
                 node.seek(offset)
                 node.write(data)
-        facts = Facts("sda", "/dev/sda", "drive", Identity(**drive.identity(fake, "sda")))
+        facts = Facts("sda", "/dev/sda", "drive", drive.identity(fake, "sda"))
         facts.marks += marks
         facts.pieces += pieces
         probe.look_at(fake, facts, None, Terms(5.0), None, lifted)

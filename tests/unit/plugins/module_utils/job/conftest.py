@@ -10,6 +10,7 @@ import json
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import test_conditions
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder
 
 
@@ -31,7 +32,7 @@ def nvme(fake, tmp_path):
     """
     controller = fake.pci("0000:00:01.0", "0000:01:00.0") + "/nvme/nvme0"
     fake.link(fake.disk("nvme0n1", "259:0", controller) + "/device", controller)
-    identity = {"transport": "nvme", "kernel_name": "nvme0n1", "path": "/dev/nvme0n1", "serial": "S1"}
+    identity = Identity(transport="nvme", kernel_name="nvme0n1", path="/dev/nvme0n1", serial="S1")
 
     def make(history=()):
         made = test_conditions.Conditions(fake, lambda: identity, {}, note, str(tmp_path / "state"))

@@ -22,6 +22,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.job.operating_points 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job.run_rounds import LinkDown
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, precondition_curve
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.guard import Refusal
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.ledger import LedgerEntry
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.storage_layers import PlannedArray
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import mdadm
@@ -63,7 +64,7 @@ class Held:
     def __init__(self, did, label):
         self.did, self.label, self.evidence, self.blank = did, label, "", False
         self.path = f"/dev/{label}"
-        self.identity = {"major_minor": NUMBERS[label], "size_bytes": SIZE, "logical_block_size_bytes": 512}
+        self.identity = Identity(major_minor=NUMBERS[label], size_bytes=SIZE, logical_block_size_bytes=512)
 
     @contextlib.contextmanager
     def shared(self):
@@ -179,7 +180,7 @@ BEFORE = ["guard b", "guard a", "ledger a", "left", "share a", "share b", "note"
 def assemble(lead):
     with array.assembled(lead, TEST, NAMES) as made:
         lead.did.append("measured")
-        assert lead.target is not lead.held and lead.target.identity["size_bytes"] == 2 * SIZE
+        assert lead.target is not lead.held and lead.target.identity.size_bytes == 2 * SIZE
         assert lead.members == ["a", "b"]
     return made
 

@@ -20,6 +20,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.job.kernel_watch impo
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, health_metrics
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base, events
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.health import HealthChange
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
 TEST = planned.spec(cells=[{"job": "[global]\nrefill_buffers=1\n[c]\nrw=randwrite\n"}])
@@ -32,7 +33,7 @@ class Held:
     """A drive in the guard's hands."""
 
     path, evidence = "/dev/nvme1n1", ""
-    identity = {"transport": "nvme", "kernel_name": "nvme1n1", "path": path, "serial": "S1"}
+    identity = Identity(transport="nvme", kernel_name="nvme1n1", path=path, serial="S1")
 
     def keep_as_evidence(self, reason):
         self.evidence = reason

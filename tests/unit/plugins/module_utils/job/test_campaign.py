@@ -17,6 +17,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.job import campaign, 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.kernel_faults import OF_HOST
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned, run_results
 
 
@@ -77,7 +78,7 @@ def test_the_end_says_whether_the_drive_itself_led_to_its_error(monkeypatch, rai
         tuned=nothing(take_place=lambda _drive: nothing(_asdict=dict, cpus=None), leave_place=lambda _drive: None),
     )
     held = nothing(
-        identity={},
+        identity=Identity(),
         path="/dev/x",
         keep_as_evidence=lambda _why: None,
         content_is_ours=lambda: None,
@@ -184,7 +185,7 @@ def test_only_a_missed_criterion_and_an_error_leave_data(monkeypatch, ends, purg
         tuned=nothing(take_place=lambda _drive: nothing(_asdict=dict, cpus=None), leave_place=lambda _drive: None),
     )
     held = nothing(
-        identity={}, path="/dev/x", handle=7, evidence="", blank=False, unsettled=about.get("unsettled", False)
+        identity=Identity(), path="/dev/x", handle=7, evidence="", blank=False, unsettled=about.get("unsettled", False)
     )
     held.keep_as_evidence = lambda why: setattr(held, "evidence", why)
     held.content_is_ours = held.release = lambda: None

@@ -15,6 +15,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.job.drive_tests impor
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job.kernel_watch import DriveLog
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import health_metrics
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import purge_step
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.purge import PurgeEnd, Verification
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.reducer import USUAL
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned
@@ -41,7 +42,7 @@ def station(fake, conditions):
         tuned=nothing(drifted=lambda _name: []),
     )
     held = nothing(
-        identity={"transport": "nvme", "path": "/dev/nvme0n1", "size_bytes": 1 << 30},
+        identity=Identity(transport="nvme", path="/dev/nvme0n1", size_bytes=1 << 30, logical_block_size_bytes=512),
         filesystem=None,
         keep_as_evidence=evidence.append,
     )

@@ -13,6 +13,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import error_lo
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import failure_logs
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 from ansible_collections.ssdlab.fleet.tests.fixtures import run_results
 
 UNREAD = {"cause": "health", "level": "disturbs", "message": "its health could not be read at the end"}
@@ -62,17 +63,17 @@ def station(tmp_path, noted, identity):
 @pytest.mark.parametrize("error", [Hangs("the drive hangs"), RecursionError("deep")])
 def test_a_drive_that_gives_no_answer_is_a_line(tmp_path, monkeypatch, error):
     def keep(_host, identity, folder):
-        assert (identity["path"], folder) == ("/dev/nvme9n1", str(tmp_path))
+        assert (identity.path, folder) == ("/dev/nvme9n1", str(tmp_path))
         raise error
 
     monkeypatch.setattr(error_logs, "keep", keep)
     noted = []
-    failure_logs.keep_logs(station(tmp_path, noted, {"serial": "A1"}), "missed")
+    failure_logs.keep_logs(station(tmp_path, noted, Identity(serial="A1", path="/dev/nvme0n1")), "missed")
     ((event, fields),) = noted
     assert event == "logs_kept" and fields["reason"] == "missed" and str(error) in fields["logs"][0]["message"]
 
 
-@pytest.mark.parametrize("reason, identity", [("", {"serial": "A1"}), ("missed", {})])
+@pytest.mark.parametrize("reason, identity", [("", Identity(serial="A1", path="/dev/nvme0n1")), ("missed", Identity())])
 def test_a_drive_that_did_well_or_was_never_held_is_not_asked(tmp_path, reason, identity):
     noted = []
     failure_logs.keep_logs(station(tmp_path, noted, identity), reason)

@@ -19,6 +19,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.job import filesystem
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job.drive_context import Attempt
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.guard import Refusal
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.storage_layers import PlannedFilesystem
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import filesystems
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned
@@ -115,7 +116,7 @@ def place(tmp_path, monkeypatch):
 
     held = types.SimpleNamespace(
         path="/dev/loop0",
-        identity={"major_minor": "7:0", "size_bytes": 8192, "logical_block_size_bytes": 512},
+        identity=Identity(major_minor="7:0", size_bytes=8192, logical_block_size_bytes=512),
         shared=shared,
         note_filesystem=lambda found: did.append("ledger"),
         confirm_node=lambda node: did.append("confirmed" if node == NODE else node),

@@ -20,6 +20,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.deadline import 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import ledger_format, write_counters
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import filesystem_wipe
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.ledger import Written
 
 MIB = 1 << 20
@@ -32,7 +33,9 @@ class Held:
     """A drive that is a file."""
 
     def __init__(self, path):
-        self.identity = {"kernel_name": "sda", "path": path, "size_bytes": SIZE, "logical_block_size_bytes": 512}
+        self.identity = Identity(
+            **{"kernel_name": "sda", "path": path, "size_bytes": SIZE, "logical_block_size_bytes": 512}
+        )
         self.filesystem = ledger_format.filesystem_note("xfs", OURS, "r")
         self._handle, self.doubted = os.open(path, os.O_RDWR), False
 

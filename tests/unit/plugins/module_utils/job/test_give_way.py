@@ -10,6 +10,7 @@ import types
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import give_way, scrub
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.in_service import MIB, PlannedInService, PlannedScrub
 
 ASKED = PlannedInService(busy_iops=100, busy_mib_s=10, patience_s=5)
@@ -69,7 +70,7 @@ def test_a_drive_that_nobody_counts_is_not_busy(fake):
 
 
 def test_each_part_begins_where_the_one_before_ended_and_a_damaged_place_at_the_first_block(tmp_path):
-    identity = {"serial": "S1", "size_bytes": 100 * MIB}
+    identity = Identity(serial="S1", size_bytes=100 * MIB, logical_block_size_bytes=512)
     asked, seen = PlannedScrub(rate_mib_s=10, duration_s=4), []
     assert asked.nights(100 * MIB) == 3
     for _night in range(4):

@@ -22,6 +22,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.job.drive_context imp
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import block_pattern, fio, transfer
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.validity_limits import Limits
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base, events
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import criteria
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.reducer import AttemptReducer
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned, steady_test
@@ -46,7 +47,7 @@ class Station:
         self.held = types.SimpleNamespace(
             descriptor=self.descriptor,
             bytes_written=self.bytes_written,
-            identity={"serial": "S1"},
+            identity=Identity(serial="S1"),
             evidence="",
             keep_as_evidence=lambda reason: setattr(self.held, "evidence", reason),
         )

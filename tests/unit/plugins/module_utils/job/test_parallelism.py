@@ -20,6 +20,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, p
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.fio_runner import CellRun
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.parallelism_search import numbers
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.guard import Refusal
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 from ansible_collections.ssdlab.fleet.tests.fixtures import journal_events, planned
 
 ASKED = {"repeats": 3, "otherwise": 1}
@@ -84,7 +85,7 @@ class Host:
             return CellRun(journal_events.cell_details(read=read, causes=found), {})
 
         held = types.SimpleNamespace(
-            identity={"size_bytes": 1 << 30},
+            identity=Identity(size_bytes=1 << 30, logical_block_size_bytes=512),
             release=lambda: host.held.discard(drive),
             abandon=lambda reason: host.log.append(("abandoned", drive)),
         )
@@ -221,7 +222,7 @@ def test_a_drive_that_hung_is_an_error_and_not_refused_as_locked(monkeypatch):
     host, told = Host(2, wrong={"S0": Hangs("it hangs")}), []
     monkeypatch.setattr(parallelism, "DriveContext", host.station)
     parallelism.drives_at_once(host.job, host.plan)
-    held = types.SimpleNamespace(identity={}, abandon=told.append)
+    held = types.SimpleNamespace(identity=Identity(), abandon=told.append)
     station = types.SimpleNamespace(
         job=host.job,
         drive="S0",

@@ -16,6 +16,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.job.run_rounds import
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.disturbances import DISTURBS
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.fio_runner import CellRun
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.histogram import RoundHistograms
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.measurement import Cause
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.reducer import AttemptReducer
 from ansible_collections.ssdlab.fleet.tests.fixtures import journal_events, planned, steady_test
@@ -35,7 +36,7 @@ class Station:
     """A drive of 80 % of its size until the guard has looked at it after the purge."""
 
     def __init__(self, after):
-        self.held = self.target = types.SimpleNamespace(identity={"size_bytes": 800})
+        self.held = self.target = types.SimpleNamespace(identity=Identity(size_bytes=800, logical_block_size_bytes=512))
         nothing = {"begin_test": lambda: None, "close": lambda: None}
         self.bench = types.SimpleNamespace(**nothing, cell=lambda *_asked: RESULT)
         self._after = after
@@ -50,7 +51,7 @@ class Station:
         self.looks += 1
 
     def guard(self, _step, **_shown):
-        self.held.identity = {"size_bytes": self._after}
+        self.held.identity = Identity(size_bytes=self._after, logical_block_size_bytes=1)
 
     def seed(self, *_place):
         return 1

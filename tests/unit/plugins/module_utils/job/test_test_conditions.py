@@ -13,6 +13,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import hidden_capacity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import test_conditions
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base, measurement
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import rssdm_settings
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
@@ -41,7 +42,7 @@ def micron(emulated, tmp_path):
     """A P420m on its bus, and the conditions of its campaign: micron(wanted)."""
     host = emulated(rssdm=[emulator.p420m(0, "S1")])
     host.block("rssda", "252:0", "04:00.0")
-    identity = {"transport": "pcie", "kernel_name": "rssda", "path": "/dev/rssda", "serial": "S1"}
+    identity = Identity(transport="pcie", kernel_name="rssda", path="/dev/rssda", serial="S1")
     host.noted = []
 
     def make(wanted=None, history=()):

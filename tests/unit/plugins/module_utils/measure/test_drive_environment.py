@@ -15,6 +15,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import drive_
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.disturbances import DISTURBS, TOLD, UNKNOWN
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.environment import Environment, PowerState
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 from ansible_collections.ssdlab.fleet.tests.fixtures import samples
 
 FIRST = base.parse(
@@ -210,7 +211,7 @@ def test_direct_io_of_a_loop_device(fake, dio, seen):
     block = fake.loop(3, "/x")
     if dio:
         fake.put(block + "/loop/dio", dio)
-    assert drive_environment.read_environment(fake, {"transport": "loop", "path": "/dev/loop3"}).direct_io is seen
+    assert drive_environment.read_environment(fake, Identity(transport="loop", path="/dev/loop3")).direct_io is seen
     assert drive_environment.direct_io(fake, "nvme0n1") is None
 
 
@@ -235,7 +236,7 @@ def test_a_look_at_an_nvme_drive_has_all_of_it(fake):
     )
     fake.nvme_says("id-ctrl", {"wctemp": 343, "cctemp": 353, "psds": [{"flags": 0}]})
     fake.answers["nvme get-feature"] = (0, "get-feature:0x2 (Power Management), Current value:00000000", "")
-    seen = drive_environment.read_environment(fake, {"transport": "nvme", "path": "/dev/nvme0n1"})
+    seen = drive_environment.read_environment(fake, Identity(transport="nvme", path="/dev/nvme0n1"))
     assert (seen.link_width, seen.pci_power, seen.power_state, drive_environment.limit_c(seen)) == (
         4,
         "D0",
@@ -248,7 +249,7 @@ def test_a_look_at_an_nvme_drive_has_all_of_it(fake):
     assert [
         item.cause
         for item in drive_environment.changed(
-            seen, seen, drive_environment.read_environment(fake, {"transport": "nvme", "path": "/dev/nvme0n1"})
+            seen, seen, drive_environment.read_environment(fake, Identity(transport="nvme", path="/dev/nvme0n1"))
         )
     ] == ["link"]
 
@@ -260,7 +261,7 @@ def test_a_sata_drives_own_limits_are_smartctls(fake):
     }
     fake.answers["smartctl"] = (0, json.dumps(told), "")
     fake.disk("sda", "8:0", "/sys/devices/pci0000:00/0000:00:1f.2/ata3/host2/target2:0:0/2:0:0:0")
-    seen = drive_environment.read_environment(fake, {"transport": "sata", "path": "/dev/sda"})
+    seen = drive_environment.read_environment(fake, Identity(transport="sata", path="/dev/sda"))
     assert (seen.temperature_c, seen.highest_temperature_c, drive_environment.limit_c(seen)) == (41, 55, 70)
 
 
@@ -268,9 +269,8 @@ def test_an_iomemory_card_that_reached_its_throttling_temperature_in_between(emu
     """It throttles at 78 °C: the card keeps the highest that it had, which a look after the test still shows."""
     host, identity = (
         emulated(cards=[emulator.card(0, "C1", temperature_c=60.0, highest_c=65.0)]),
-        {"kernel_name": "fioa", "path": "/dev/fioa", "serial": "C1"},
+        Identity(transport="pcie", kernel_name="fioa", path="/dev/fioa", serial="C1"),
     )
-    identity["transport"] = "pcie"
     host.block("fioa", "252:0", "04:00.0")
     first = drive_environment.read_environment(host, identity)
     assert (drive_environment.limit_c(first), drive_environment.changed(first, first, first)) == (78, [])

@@ -11,6 +11,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.fio_runner import Workbench
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
 POLLED = planned.cell(polled=True)
@@ -55,7 +56,10 @@ class Failing:
 def test_the_drive_is_blamed_for_its_own_io_errors_alone(fake, tmp_path, error, file, members, kind):
     fake.nvme("nvme0n1", "259:1", "S1")
     held = types.SimpleNamespace(
-        path="/dev/nvme0n1", identity={"logical_block_size_bytes": 512}, descriptor=lambda: 3, bytes_written=lambda: 0
+        path="/dev/nvme0n1",
+        identity=Identity(size_bytes=1 << 30, logical_block_size_bytes=512),
+        descriptor=lambda: 3,
+        bytes_written=lambda: 0,
     )
     bench = Workbench(fake, held, Failing(error), str(tmp_path))
     bench.file, bench.members = file, members

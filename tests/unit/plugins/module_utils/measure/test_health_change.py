@@ -18,6 +18,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import (
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.attempt import MeasuredSeen
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.health import HealthChange, Wear
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import criteria
 
 FUNCTION, PORT = "0000:01:00.0", "0000:00:01.0"
@@ -76,7 +77,9 @@ class Bed:
         """A look at it."""
         command = "nvme smart-log" if self.transport == "nvme" else "smartctl"
         self.fake.answers[command] = (0, json.dumps(printed), "")
-        return drive_environment.read_environment(self.fake, {"transport": self.transport, "path": "/dev/" + self.name})
+        return drive_environment.read_environment(
+            self.fake, Identity(transport=self.transport, path="/dev/" + self.name)
+        )
 
 
 def metrics_between(bed, before, after, warned=0, hottest_c=None):

@@ -12,6 +12,7 @@ from dataclasses import replace
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import sampler
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 from ansible_collections.ssdlab.fleet.tests.fixtures import samples
 
 FIRST = samples.sample(aer={"a": {"correctable": 1, "nonfatal": 0, "fatal": 0}})
@@ -136,7 +137,7 @@ def watch(host, interval_s=0.01, transport="nvme", io_cpus=None, note=None):
     records = []
     made = sampler.Sampler(
         host,
-        lambda: {"transport": transport, "path": "/dev/nvme0n1"},
+        lambda: Identity(transport=transport, path="/dev/nvme0n1"),
         note or (lambda event, **fields: records.append(fields)),
         interval_s,
         lambda: io_cpus,
@@ -220,7 +221,7 @@ def test_what_a_look_that_failed_did_not_tell_the_next_one_does(nvme):
 
 def test_a_link_is_compared_with_what_it_was_before_the_drives_first_test(nvme):
     baseline = samples.sample(link_width=8)
-    identity = {"transport": "nvme", "path": "/dev/nvme0n1"}
+    identity = Identity(transport="nvme", path="/dev/nvme0n1")
     made = sampler.Sampler(
         nvme, lambda: identity, lambda event, **fields: None, 0, lambda: None, baseline=lambda: baseline
     )
@@ -296,7 +297,7 @@ def test_sata_is_asked_for_its_health_only_before_and_after(nvme):
 
 def test_a_p420m_that_shuts_down_for_heat_is_seen_without_a_command_to_it(fake):
     fake.put("/sys/block/rssda/status", "online\n")
-    identity = {"transport": "pcie", "path": "/dev/rssda", "kernel_name": "rssda"}
+    identity = Identity(transport="pcie", path="/dev/rssda", kernel_name="rssda")
     first = sampler.take_sample(fake, identity, [], ask=False)
     fake.put("/sys/block/rssda/status", "thermal_shutdown\n")
     assert list(sampler.remarks(first, sampler.take_sample(fake, identity, [], ask=False)).values()) == [
@@ -410,7 +411,7 @@ def test_a_serial_link(after, says):
 def test_how_long_nobody_looked_is_kept(nvme, interval_s):
     """ssd_sample_interval_s may leave out all samples but the first and the last."""
     times = iter((0.0, 0.0, 5000.0))
-    identity = {"transport": "nvme", "path": "/dev/nvme0n1"}
+    identity = Identity(transport="nvme", path="/dev/nvme0n1")
     made = sampler.Sampler(
         nvme, lambda: identity, lambda event, **fields: None, interval_s, lambda: None, clock=lambda: next(times)
     )

@@ -18,7 +18,6 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods, purge_step
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import Work
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedPurge
 
 SIZE = 1 << 20
@@ -99,7 +98,7 @@ class Bed:
         return {offer.method: offer for offer in offered}
 
     def identity(self):
-        return Identity(**self.held.identity)
+        return self.held.identity
 
     def work(self, method="auto", **options):
         return Work(

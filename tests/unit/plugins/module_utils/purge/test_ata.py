@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -95,14 +96,14 @@ def test_an_enhanced_erase_that_is_not_there_does_not_hinder_the_normal_one(driv
 def test_no_security_erase_behind_an_adapter(drive, place):
     """It may cut the long command short, and leave the drive locked; a sanitize is short commands."""
     block = drive.host.disk("sdb", "8:16", place)
-    drive.identity["kernel_name"] = os.path.basename(block)
+    drive.identity = replace(drive.identity, kernel_name=os.path.basename(block))
     offers = drive.offers()
     assert "not on an AHCI port" in offers["ata_security_erase"].reason and offers["ata_sanitize_crypto"].supported
 
 
 @pytest.mark.parametrize("transport", ["nvme", "usb", "sas", "loop", None])
 def test_drives_that_are_not_sata_are_left_alone(drive, transport):
-    assert ata.capabilities(drive.host, Identity(**dict(drive.identity, transport=transport))) is None
+    assert ata.capabilities(drive.host, replace(drive.identity, transport=transport)) is None
     assert not drive.commands
 
 
@@ -185,7 +186,7 @@ def test_registers_that_do_not_come_back_are_no_support_and_no_success(drive, mo
         )
 
     drive.change(sanitize={"succeeded": True})
-    capabilities = methods.probe(drive.host, Identity(**drive.identity))["ata"]
+    capabilities = methods.probe(drive.host, drive.identity)["ata"]
     monkeypatch.setattr(drive.host, "run", lossy)
     assert "no ATA registers" in drive.offers()["ata_sanitize_block"].reason
     work = drive.work()

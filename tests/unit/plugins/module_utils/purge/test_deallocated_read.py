@@ -8,7 +8,6 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods, purge_step, scsi
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.purge import Verification
 
 PAGE = "/sys/block/sda/device/vpd_pgb2"
@@ -32,7 +31,7 @@ def test_a_sas_drive_tells_by_a_page_that_newer_kernels_show(emulated_drive, pag
     drive = emulated_drive("scsi")
     if page is not None:
         drive.host.put(PAGE, page)
-    assert scsi.capabilities(drive.host, Identity(**drive.identity)).deallocated_read == reads
+    assert scsi.capabilities(drive.host, drive.identity).deallocated_read == reads
 
 
 @pytest.mark.parametrize(("trim", "reads"), [(["TRIM", "DRAT", "RZAT"], "zeros"), (["TRIM"], None)])
@@ -41,13 +40,13 @@ def test_a_sas_drive_tells_by_a_page_that_newer_kernels_show(emulated_drive, pag
 )
 def test_a_promise_is_of_methods_that_deallocate(emulated_drive, trim, reads, method, holds):
     drive = emulated_drive("ata", trim=trim)
-    found = methods.probe(drive.host, Identity(**drive.identity))
+    found = methods.probe(drive.host, drive.identity)
     assert methods.promise(method, found) == (reads if holds else None)
 
 
 def test_a_family_that_gave_no_answer_promises_nothing(emulated_drive):
     drive = emulated_drive("ata", trim=["TRIM", "DRAT", "RZAT"], faults={"silent": True})
-    found = methods.probe(drive.host, Identity(**drive.identity))
+    found = methods.probe(drive.host, drive.identity)
     assert methods.promise("deallocate", found) is None
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import Work, stuck_s, timeout_s
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedPurge
 
 TB = 10**12
@@ -20,7 +21,7 @@ class Held:
     """A drive that is held, or is not (descriptor None)."""
 
     def __init__(self, descriptor=7):
-        self.identity = {"path": "/dev/loop9", "size_bytes": TB}
+        self.identity = Identity(path="/dev/loop9", size_bytes=TB)
         self._descriptor = descriptor
 
     def note_sentinels(self, sentinels):

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -67,13 +69,13 @@ def test_what_the_drive_cannot_do_is_said_and_not_tried(drive, facts, method, re
 
 @pytest.mark.parametrize("transport", ["nvme", "sata", "iscsi", "fc"])
 def test_drives_that_are_not_sas_are_left_alone(drive, transport):
-    assert scsi.capabilities(drive.host, Identity(**dict(drive.identity, transport=transport))) is None
+    assert scsi.capabilities(drive.host, replace(drive.identity, transport=transport)) is None
     assert not drive.commands
 
 
 @pytest.mark.parametrize("transport", ["usb", None])
 def test_a_disk_behind_another_path_is_asked(drive, transport):
-    found = scsi.capabilities(drive.host, Identity(**dict(drive.identity, transport=transport)))
+    found = scsi.capabilities(drive.host, replace(drive.identity, transport=transport))
     assert found and found.commands == METHODS
 
 

@@ -160,7 +160,7 @@ def test_what_cannot_be_formatted(server, eligible, change, options, says):
 
 
 def test_a_card_that_a_run_works_on_stays(server):
-    with locks.drive_lock({"serial": "C1"}, {"run_id": "night"}):
+    with locks.drive_lock("C1", {"run_id": "night"}):
         with pytest.raises(ToolError, match="in use by a run: .*night"):
             ensure_state(server, "C1", "detached", AS_IT_IS, check=False)
     assert changing(server) == []

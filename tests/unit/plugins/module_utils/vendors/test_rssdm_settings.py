@@ -184,7 +184,7 @@ def test_the_write_cache_of_a_p320h(server):
 
 
 def test_a_drive_that_is_being_measured_is_not_changed(server):
-    with locks.drive_lock({"serial": "S1"}, {"run_id": "night"}):
+    with locks.drive_lock("S1", {"run_id": "night"}):
         with pytest.raises(ToolError, match="in use by a run: .*night"):
             server(power_limiting=True)
     assert server.modified() == []

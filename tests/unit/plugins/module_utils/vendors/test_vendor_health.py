@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import health as check_health
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks.base import CheckedDrive, HostFacts, Machine
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import health
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory, rssdm, vendor_health
 
-MICRON = {"transport": "pcie", "kernel_name": "rssda", "path": "/dev/rssda", "serial": "S1"}
-CARD = {"transport": "pcie", "kernel_name": "fioa", "path": "/dev/fioa", "serial": "C1"}
+MICRON = Identity(transport="pcie", kernel_name="rssda", path="/dev/rssda", serial="S1")
+CARD = Identity(transport="pcie", kernel_name="fioa", path="/dev/fioa", serial="C1")
 
 
 @pytest.fixture(autouse=True)
@@ -114,7 +115,7 @@ def test_the_kernel_tells_a_thermal_shutdown_without_any_tool(fake):
     fake.put("/sys/block/rssda/status", "thermal_shutdown\n")
     assert found(health.read(fake, MICRON))["temperature"] == "it warns: the temperature is beyond a threshold"
     assert (
-        health.glance(fake, CARD) == health.glance(fake, {"transport": "sata", "path": "/dev/sda"}) == health.Health()
+        health.glance(fake, CARD) == health.glance(fake, Identity(transport="sata", path="/dev/sda")) == health.Health()
     )
 
 

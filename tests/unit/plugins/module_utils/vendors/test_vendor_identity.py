@@ -42,12 +42,12 @@ def test_a_p420m_says_who_it_is(emulated, answers):
     host.put("/sys/devices/pci0000:00/0000:04:00.0/numa_node", "1")
     answers["page"] = identify("000000001215A4B2")
     seen = identity.identity(host, "rssda")
-    assert (seen["serial"], seen["model"], seen["firmware"]) == (
+    assert (seen.serial, seen.model, seen.firmware) == (
         "000000001215A4B2",
         "Micron P420m-MTFDGAR700MAX",
         "B2120508",
     )
-    assert (seen["transport"], seen["numa_node"], seen["path"]) == ("pcie", 1, "/dev/rssda")
+    assert (seen.transport, seen.numa_node, seen.path) == ("pcie", 1, "/dev/rssda")
     assert identity.find(host, parse({"serial": "000000001215A4B2"})) == ["rssda"]
     assert identity.find(host, parse({"serial": "1215A4B2"})) == []
 
@@ -57,7 +57,7 @@ def test_a_driver_that_does_not_answer_leaves_it_unnamed(emulated, answers, page
     host = emulated()
     host.block("rssda", "252:0", "04:00.0")
     answers["page"] = page
-    assert identity.identity(host, "rssda")["serial"] is None
+    assert identity.identity(host, "rssda").serial is None
     assert identity.best_entry(host, "rssda") is None
 
 
@@ -69,13 +69,13 @@ def test_an_iomemory_card_is_named_by_fio_status(emulated):
     host.put("/sys/bus/pci/devices/0000:04:00.0/numa_node", "-1")
     assert identity.find(host, parse({"serial": "C2"})) == ["fiob"]
     seen = identity.identity(host, "fiob")
-    assert (seen["serial"], seen["transport"], seen["numa_node"], seen["firmware"]) == ("C2", "pcie", 1, "v7.1.15")
-    assert identity.identity(host, "fioa")["numa_node"] is None
+    assert (seen.serial, seen.transport, seen.numa_node, seen.firmware) == ("C2", "pcie", 1, "v7.1.15")
+    assert identity.identity(host, "fioa").numa_node is None
 
 
 def test_without_fio_status_a_card_has_no_name(fake):
     fake.disk("fioa", "251:0", "/sys/devices/virtual")
-    assert identity.identity(fake, "fioa")["serial"] is None
+    assert identity.identity(fake, "fioa").serial is None
 
 
 @pytest.mark.parametrize(
