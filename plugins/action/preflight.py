@@ -41,7 +41,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings im
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.variable_rules import MISPLACED
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import chat_message
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import decision_record, last_word, run_record
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, quarantine
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import database, quarantine
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import host_action, printable
 
 ARGUMENTS = {
@@ -168,7 +168,7 @@ def _places(left_out: t.Mapping[str, t.Mapping[str, str]]) -> dict[tuple[str, st
 def _store(given: StoreGiven) -> list[str]:
     """Return why the results could not be put into the store; better told before hours are spent."""
     url, results_dir = (str((given or {}).get(name, "")) for name in ("url", "results_dir"))
-    problem = engine.store_problem(url, os.path.abspath(os.path.expanduser(results_dir))) if given else ""
+    problem = database.store_problem(url, os.path.abspath(os.path.expanduser(results_dir))) if given else ""
     return [problem] if problem else []
 
 

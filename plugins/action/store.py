@@ -12,7 +12,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ..module_utils.run.folder import RUN_ID_PATTERN
-from ..plugin_utils.store import engine, exports, importer, quarantine, restore_folders, store_requirements
+from ..plugin_utils.store import database, exports, importer, quarantine, restore_folders, store_requirements
 from ..plugin_utils.validation.host_action import refuse_injected_facts
 
 ARGUMENTS = {
@@ -53,12 +53,12 @@ class ActionModule(ActionBase):
         if given["quarantine_after"] and not run_id:
             raise AnsibleActionFail("quarantine_after: also needs run_id")
         try:
-            url = engine.resolve(given["url"], results_dir)
+            url = database.resolve(given["url"], results_dir)
             lacks = store_requirements.missing(url, tables=bool(given["exports"])) if url else []
             if lacks:
                 raise store_requirements.StoreError(lacks[0])
             if not url or self._task.check_mode:
-                return {"changed": False, "store": engine.name(url) if url else "", "runs": [], "exported": []}
+                return {"changed": False, "store": database.name(url) if url else "", "runs": [], "exported": []}
             if given["release"] is not None:
                 return _released(url, given["release"])
             return _fetched(url, results_dir, given) if given["fetch"] else self._filled(url, results_dir, given)
@@ -68,7 +68,7 @@ class ActionModule(ActionBase):
 
     def _filled(self, url: str, results_dir: str, given: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         run_id, marked = given["run_id"], []
-        with engine.opened(url, make=True) as store:
+        with database.opened(url, make=True) as store:
             if run_id:
                 done = [importer.import_run(store, os.path.join(results_dir, run_id), given["raw"])]
                 marked = quarantine.mark_drives(store, run_id, given["quarantine_after"])
@@ -80,7 +80,7 @@ class ActionModule(ActionBase):
         written = exports.write(url, run_id, folder, given["exports"]) if given["exports"] else []
         result = {
             "changed": any(one.changed for one in done) or bool(written or marked),
-            "store": engine.name(url),
+            "store": database.name(url),
             "exported": written,
             "runs": [{"run_id": one.run_id, "changed": one.changed, "hosts": one.hosts} for one in done],
             "quarantined": [one._asdict() for one in marked],
@@ -91,11 +91,11 @@ class ActionModule(ActionBase):
 
 def _fetched(url: str, results_dir: str, given: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """Folders of runs from the store. Making a store that is not there yet spares its first run an error."""
-    with engine.opened(url, make=True) as store:
+    with database.opened(url, make=True) as store:
         done = restore_folders.fetch(store, results_dir, given["run_id"], given["run_name"], given["raw"])
     return {
         "changed": any(one.changed for one in done),
-        "store": engine.name(url),
+        "store": database.name(url),
         "exported": [],
         "runs": [one._asdict() for one in done],
     }
@@ -103,17 +103,17 @@ def _fetched(url: str, results_dir: str, given: t.Mapping[str, t.Any]) -> dict[s
 
 def _released(url: str, drive: str) -> dict[str, t.Any]:
     """Let a drive be measured again; without one, say which are in quarantine."""
-    with engine.opened(url, make=True) as store:
+    with database.opened(url, make=True) as store:
         found = quarantine.release(store, drive) if drive else []
     left = [one._asdict() for one in quarantine.standing(url, "")]
     if drive and not found:
         known = ", ".join(sorted({one["drive"] for one in left})) or "none"
         raise AnsibleActionFail(
-            f"release: {drive!r} is not in quarantine in {engine.name(url)}; in quarantine: {known}"
+            f"release: {drive!r} is not in quarantine in {database.name(url)}; in quarantine: {known}"
         )
     return {
         "changed": bool(found),
-        "store": engine.name(url),
+        "store": database.name(url),
         "exported": [],
         "runs": [],
         "released": [one._asdict() for one in found],

@@ -32,7 +32,12 @@ import store
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.peers import fleet_verdicts
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import write_report
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import earlier_runs, engine, importer, restore_folders
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import (
+    database,
+    earlier_runs,
+    importer,
+    restore_folders,
+)
 
 LIMIT_S, LIMIT_MIB = 60, 2048
 HEAD = "| drives | runs | values | store on disk | read, judged and written | peak memory | fleet page |"
@@ -41,18 +46,18 @@ HEAD = "| drives | runs | values | store on disk | read, judged and written | pe
 def filled(place: pathlib.Path, drives: int, runs: int, metrics: int) -> str:
     """A store in `place` with so many runs: the id of the newest. Its folder is gone: all that is left is the store."""
     run_dir = report.run_folder(place, drives, metrics)
-    with engine.opened(engine.resolve("", str(place)), make=True) as opened:
+    with database.opened(database.resolve("", str(place)), make=True) as opened:
         importer.import_run(opened, str(run_dir))
     shutil.rmtree(run_dir)
-    store.multiply(str(place / engine.FILE), runs)
+    store.multiply(str(place / database.FILE), runs)
     return run_dir.name
 
 
 def made(place: pathlib.Path, run_id: str, runs: int) -> dict[str, float]:
     """Read, judge, write the report: {seconds, cpu_s, peak_mib, bytes, nights, flagged, low}."""
     began, busy = time.perf_counter(), time.process_time()
-    url = engine.resolve("", str(place))
-    with engine.opened(url) as opened:
+    url = database.resolve("", str(place))
+    with database.opened(url) as opened:
         restore_folders.fetch(opened, str(place), run_id, "")
     against = fleet_verdicts.Baseline(nights=runs - 1, stored=functools.partial(earlier_runs.of_store, str(place), ""))
     index = pathlib.Path(write_report.make(str(place), run_id, against=against).path)
@@ -89,7 +94,7 @@ def main() -> int:
             command = [sys.executable, __file__, "--made", folder, "--runs", str(options.runs)]
             done = subprocess.run(command, check=True, capture_output=True, text=True)
             found = json.loads(done.stdout.splitlines()[-1])
-            size_mib = os.path.getsize(place / engine.FILE) >> 20
+            size_mib = os.path.getsize(place / database.FILE) >> 20
         if found["nights"] != options.runs - 1 or not found["low"] or not found["drives"]:
             sys.exit(f"the report does not tell what was made: {found}")
         values = drives * options.runs * options.metrics

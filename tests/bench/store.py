@@ -30,7 +30,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "playbooks" / "collections"))
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, history, importer
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import database, frames, history, importer
 from ansible_collections.ssdlab.fleet.tests.fixtures.planned import spec_json
 
 FIGURES = ("iops", "bandwidth", "mean_latency_us", "max_latency_us")
@@ -175,10 +175,10 @@ def measured(step: str, place: str) -> dict:
 
 def one_step(step: str, place: str) -> None:
     """Import, read or judge, and print what that took."""
-    url, began = engine.resolve("", place), time.monotonic()
+    url, began = database.resolve("", place), time.monotonic()
     told = {}
     if step == "import":
-        with engine.opened(url, make=True) as store:
+        with database.opened(url, make=True) as store:
             told["hosts"] = importer.import_run(store, os.path.join(place, RUN_ID)).hosts
     elif step == "judge":
         found = history.judged(url)
@@ -218,7 +218,7 @@ def sizes(drives: list[int], runs: int) -> None:
         with tempfile.TemporaryDirectory(prefix="ssdlab-bench-") as place:
             folder(Path(place), number)
             steps = [measured("import", place), measured("import", place)]
-            multiply(os.path.join(place, engine.FILE), runs)
+            multiply(os.path.join(place, database.FILE), runs)
             steps += [measured("read", place), measured("judge", place)]
             first, again, read, judge = steps
             assert (
@@ -226,7 +226,7 @@ def sizes(drives: list[int], runs: int) -> None:
                 and judge["rows"] == number * PER_DRIVE
                 and judge["nights"] == runs - 1
             ), steps
-            size = os.path.getsize(os.path.join(place, engine.FILE)) >> 20
+            size = os.path.getsize(os.path.join(place, database.FILE)) >> 20
             peaks = [f"{step['peak_mib']} MiB" for step in (first, read, judge)]
             row = (f"{number:,}", runs, f"{read['rows']:,}", f"{size} MiB", *(step["took"] for step in steps), *peaks)
             print("| " + " | ".join(map(str, row)) + " |", flush=True)

@@ -20,7 +20,7 @@ sa = pytest.importorskip("sqlalchemy")
 pytest.importorskip("pandas")
 pytest.importorskip("psycopg")
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, importer, schema
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import database, frames, importer, schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.store_requirements import StoreError
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
@@ -31,7 +31,7 @@ CONTROLLER = textwrap.dedent(
     """
     import sys, time
     sys.path[:0] = sys.argv[4:]
-    from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, importer
+    from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import database, importer
     url, folder, stop = sys.argv[1:4]
     write, calls = importer._Part.write, []
     def held(self, *arguments):
@@ -41,7 +41,7 @@ CONTROLLER = textwrap.dedent(
             print("writing", flush=True)
             sys.stdin.readline()
     importer._Part.write = held
-    with engine.opened(url, make=True) as store:
+    with database.opened(url, make=True) as store:
         importer.import_all(store, folder)
     """
 )
@@ -58,8 +58,8 @@ def fixture_server():
 @pytest.fixture(name="url", params=["sqlite", "postgresql"])
 def fixture_url(request, tmp_path):
     if request.param == "sqlite":
-        return engine.resolve("", str(tmp_path))
-    return engine.resolve(request.getfixturevalue("server").new_database("for_" + request.node.originalname), "")
+        return database.resolve("", str(tmp_path))
+    return database.resolve(request.getfixturevalue("server").new_database("for_" + request.node.originalname), "")
 
 
 @pytest.fixture(name="results")
@@ -82,12 +82,12 @@ def controller(url, results, stop=""):
 
 
 def put(url, results):
-    with engine.opened(url, make=True) as store:
+    with database.opened(url, make=True) as store:
         return importer.import_all(store, results)
 
 
 def hosts_in(url):
-    with engine.opened(url) as store, store.reading() as connection:
+    with database.opened(url) as store, store.reading() as connection:
         tables = schema.tables()
         return len(connection.execute(sa.select(tables.part.c.id)).all()), len(
             connection.execute(sa.select(tables.campaign.c.id)).all()
@@ -104,7 +104,7 @@ def content(url):
 def fixture_wanted(results, tmp_path):
     """What a store has that nothing happened to."""
     (tmp_path / "calm").mkdir()
-    url = engine.resolve("", str(tmp_path / "calm"))
+    url = database.resolve("", str(tmp_path / "calm"))
     put(url, results)
     return content(url)
 
@@ -139,7 +139,7 @@ def test_controllers_with_a_slice_each_reach_the_verdicts_of_the_whole_run(url, 
     for job in jobs:
         wait_for_end(job)
     tables = schema.tables()
-    with engine.opened(url) as store, store.reading() as connection:
+    with database.opened(url) as store, store.reading() as connection:
         counts = [
             sa.select(table.c.verdict, sa.func.count()).group_by(table.c.verdict)
             for table in (tables.campaign, tables.measurement)
@@ -148,27 +148,27 @@ def test_controllers_with_a_slice_each_reach_the_verdicts_of_the_whole_run(url, 
 
 
 def test_a_server_that_dies_in_mid_write_loses_nothing(server, results, wanted):
-    url = engine.resolve(server.new_database("dies"), "")
+    url = database.resolve(server.new_database("dies"), "")
     job = controller(url, results, "stop")
     assert job.stdout.readline() == "writing\n"
     server.stop("immediate")
     try:
         job.communicate("go on\n", timeout=60)
         assert job.returncode != 0
-        assert engine.store_problem(url.replace("+psycopg", ""), "").startswith("ssd_store_url: the store postgresql")
+        assert database.store_problem(url.replace("+psycopg", ""), "").startswith("ssd_store_url: the store postgresql")
         with pytest.raises(StoreError, match="cannot be"):
             put(url, results)
     finally:
         server.start()
-    assert engine.store_problem(url.replace("+psycopg", ""), "") == ""
+    assert database.store_problem(url.replace("+psycopg", ""), "") == ""
     assert hosts_in(url) == (2, 2)
     put(url, results)
     assert content(url) == wanted
 
 
 def test_a_server_store_of_another_version_is_refused(server, results):
-    url = engine.resolve(server.new_database("other"), "")
-    with engine.opened(url, make=True) as store, store.writing() as connection:
+    url = database.resolve(server.new_database("other"), "")
+    with database.opened(url, make=True) as store, store.writing() as connection:
         connection.execute(sa.update(schema.tables().store).values(version=schema.VERSION + 1))
     for refused in (frames.long, lambda url: put(url, results)):
         with pytest.raises(StoreError, match="schema version .* playbooks/import.yml"):
@@ -176,11 +176,11 @@ def test_a_server_store_of_another_version_is_refused(server, results):
 
 
 def test_preflight_tells_of_a_user_that_may_not_write(server):
-    url = engine.resolve(server.new_database("closed"), "")
-    with engine.opened(url, make=True) as store, store.writing() as connection:
+    url = database.resolve(server.new_database("closed"), "")
+    with database.opened(url, make=True) as store, store.writing() as connection:
         connection.exec_driver_sql("CREATE ROLE reader LOGIN")
         connection.exec_driver_sql("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
-    assert "permission denied" in engine.store_problem(url.replace("ssdlab@", "reader@"), "")
+    assert "permission denied" in database.store_problem(url.replace("ssdlab@", "reader@"), "")
 
 
 def test_preflight_and_the_report_use_the_store(site, loop_drive):
@@ -193,7 +193,7 @@ def test_preflight_and_the_report_use_the_store(site, loop_drive):
     site.vars["ssd_run_id"] = "stored"
     code, output = site.play("qualify", "-e", '{"report_exports": ["ocptv", "parquet"]}')
     assert code == 0, output
-    table = frames.long(engine.resolve("", str(site.results)))
+    table = frames.long(database.resolve("", str(site.results)))
     assert set(table["run"]) == {"stored"} and "write_iops" in set(table["metric"])
     assert len(list((site.results / "stored" / "export" / "ocptv").iterdir())) == 1
     code, output = site.play("import")
@@ -214,7 +214,7 @@ def test_a_play_fills_a_server_store_that_pandas_reads(server, site, results, wa
     arguments = [f"ssd_results_dir={results}", f"ssd_run_id={generator.RUN_ID}", f"ssd_store_url={address}"]
     code, output = site.play("report", *(word for text in arguments for word in ("-e", text)))
     assert code == 0, output
-    url = engine.resolve(address, "")
+    url = database.resolve(address, "")
     assert content(url) == wanted
     table = frames.long(url, rounds=False, valid=True)
     assert set(table["serial"]) == {drive.serial for drive in DRIVES} and set(table["run"]) == {generator.RUN_ID}

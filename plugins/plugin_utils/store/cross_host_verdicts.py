@@ -12,7 +12,7 @@ import typing as t
 from ..peers import fleet_verdicts
 from ..verdict import judged_criteria
 from . import import_records
-from .engine import Store, upsert
+from .database import Store, upsert
 from .schema import tables
 from .store_requirements import sa
 

@@ -17,8 +17,8 @@ from ..common import drives
 from ..report.page_list import Figures
 from ..run_folder import earlier_reports, runs
 from ..verdict import comparability
-from . import engine, frames, import_records, store_requirements
-from .engine import opened
+from . import database, frames, import_records, store_requirements
+from .database import opened
 from .schema import tables
 from .store_requirements import StoreError, sa
 
@@ -58,10 +58,10 @@ def figures_of_drives(results_dir: str, store_url: str, run: Record, serials: t.
 
 def history_source(results_dir: str, store_url: str) -> str:
     """Return the URL of the store, where there is one and it can be read as tables; else "". Raises StoreError."""
-    url = engine.resolve(store_url, results_dir)
+    url = database.resolve(store_url, results_dir)
     if not url or store_requirements.missing(url, tables=True):
         return ""
-    file = engine.path(url)
+    file = database.path(url)
     return url if file is None or os.path.exists(file) else ""
 
 

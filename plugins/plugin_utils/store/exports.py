@@ -18,7 +18,7 @@ from ..common.drives import order
 from ..report import download_files
 from ..verdict.verdicts import VERDICTS
 from . import frames, import_records, ocptv
-from .engine import Store, opened
+from .database import Store, opened
 from .schema import tables
 from .store_requirements import StoreError, sa
 

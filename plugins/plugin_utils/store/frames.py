@@ -13,7 +13,7 @@ from ...module_utils.drive.entry import BY_ID
 from ..common import units
 from ..verdict import comparability
 from . import import_records
-from .engine import Store, opened
+from .database import Store, opened
 from .schema import tables
 from .store_requirements import StoreError, missing, sa
 
@@ -180,7 +180,7 @@ def long(
 ) -> pandas.DataFrame:
     """Return every figure of the store, one a row, in the columns LONG.
 
-    url: of the store (engine.resolve makes it of ssd_store_url). runs: run ids; tests, metrics: names; serials: of
+    url: of the store (database.resolve makes it of ssd_store_url). runs: run ids; tests, metrics: names; serials: of
       drives; None takes all.
     rounds: with what was tracked round by round; without, only what counts: a test's figures and its cells', averaged
       over the steady window. cells: with the figures of each cell; without, a test's own alone.

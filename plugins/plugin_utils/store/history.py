@@ -10,7 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from . import frames
-from .engine import opened
+from .database import opened
 from .schema import tables
 from .store_requirements import StoreError, missing, sa
 

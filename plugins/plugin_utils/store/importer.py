@@ -13,7 +13,7 @@ from pathlib import Path
 from ..run_folder import remeasurement
 from ..verdict import comparability, judge
 from . import cross_host_verdicts, import_records, rawfiles
-from .engine import Store, upsert
+from .database import Store, upsert
 from .name_ids import Known
 from .schema import tables
 from .store_requirements import StoreError, ValuesRefused, sa

@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from . import import_records
-from .engine import Store, upsert
+from .database import Store, upsert
 from .schema import tables
 from .store_requirements import sa
 

@@ -15,7 +15,7 @@ import typing as t
 
 from ...module_utils.core.files import now
 from ..verdict.verdicts import COUNTING
-from . import engine, import_records
+from . import database, import_records
 from .schema import tables
 from .store_requirements import StoreError, sa
 
@@ -80,16 +80,16 @@ def standing(store_url: str, results_dir: str) -> list[Quarantined]:
     down, or of another version). Reads only.
     """
     try:
-        url = engine.resolve(store_url, results_dir)
+        url = database.resolve(store_url, results_dir)
         if not url:
             return []
-        with engine.opened(url) as store, store.reading() as connection:
+        with database.opened(url) as store, store.reading() as connection:
             return _marks(connection, tables().quarantine.c.released.is_(None))
     except StoreError:
         return []
 
 
-def mark_drives(store: engine.Store, run_id: str, after: int) -> list[Quarantined]:
+def mark_drives(store: database.Store, run_id: str, after: int) -> list[Quarantined]:
     """Mark the drives whose verdicts, up to this run, are so many fails in a row, or errors of their own (0: none);
     those that were not marked before. A mark that this run led to is taken back where its drive is at fault no longer:
     slices that came since are peers too.
@@ -113,7 +113,7 @@ def mark_drives(store: engine.Store, run_id: str, after: int) -> list[Quarantine
         return fresh
 
 
-def release(store: engine.Store, drive: str) -> list[Quarantined]:
+def release(store: database.Store, drive: str) -> list[Quarantined]:
     """Let the runs after this take a drive again, named by its label or its serial number; what was released. The
     nights before no longer count.
     """

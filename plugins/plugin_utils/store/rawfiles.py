@@ -14,7 +14,7 @@ import typing as t
 
 from ..report.host_journal import folder_of
 from ..run_folder import unpack
-from .engine import Store, upsert
+from .database import Store, upsert
 from .schema import tables
 from .store_requirements import StoreError, sa
 

@@ -13,7 +13,7 @@ import typing as t
 from ...module_utils.run.folder import RUN_ID_PATTERN
 from ..run_folder import results_log, run_record
 from . import import_records, rawfiles
-from .engine import Store
+from .database import Store
 from .schema import tables
 from .store_requirements import StoreError, sa
 

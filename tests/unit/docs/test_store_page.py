@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("sqlalchemy")
 pytest.importorskip("scipy")
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, importer
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import database, importer
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -34,7 +34,7 @@ def fixture_folder(tmp_path_factory):
         ]
         drives = [drive._replace(steady_iops=drive.steady_iops * speed) for drive in drives]
         generator.moved(generator.make(results, drives, rounds=12, seed=day), day)
-    with engine.opened(engine.resolve("", str(results)), make=True) as store:
+    with database.opened(database.resolve("", str(results)), make=True) as store:
         assert [done.problems for done in importer.import_all(store, str(results))] == [[]] * 6
     return results.parent
 

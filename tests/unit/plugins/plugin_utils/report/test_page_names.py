@@ -10,7 +10,7 @@ import json
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import write_report
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, exports, importer
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import database, exports, importer
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import printable
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import final_tables
 from ansible_collections.ssdlab.fleet.tests.fixtures.report.fleets import fleet, write
@@ -62,8 +62,8 @@ def test_half_a_letter_in_a_name_ends_no_report(folder):
 def test_nor_does_it_end_the_store_or_an_export(folder, tmp_path):
     pytest.importorskip("sqlalchemy")
     pytest.importorskip("pyarrow")
-    url = engine.resolve("", str(tmp_path))
-    with engine.opened(url, make=True) as store:
+    url = database.resolve("", str(tmp_path))
+    with database.opened(url, make=True) as store:
         [_before, done] = importer.import_all(store, str(tmp_path))
     assert done.problems == [] and done.changed
     made = exports.write(url, folder.name, str(tmp_path / "out"), exports.FORMATS)

@@ -11,7 +11,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import retest, write_report
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import remeasurement, results_log
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, importer
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import database, frames, importer
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets
 
@@ -91,7 +91,7 @@ def test_only_what_was_to_count_is_taken(first):
 
 def test_the_store_has_both_as_one_run(first):
     second(first)
-    with engine.opened(engine.resolve("", str(first.parent)), make=True) as kept:
+    with database.opened(database.resolve("", str(first.parent)), make=True) as kept:
         done = importer.import_all(kept, str(first.parent))
         assert [one.run_id for one in done] == ["r2"] and done[0].changed
         assert not importer.import_all(kept, str(first.parent))[0].changed
@@ -151,7 +151,7 @@ def test_a_second_result_from_before_the_host_measured_anew_does_not_count(first
 
 def test_the_second_measurement_is_no_run_of_its_own_in_the_store(first):
     folder = second(first)
-    with engine.opened(engine.resolve("", str(first.parent)), make=True) as kept:
+    with database.opened(database.resolve("", str(first.parent)), make=True) as kept:
         done = importer.import_run(kept, str(folder))
     assert not done.changed and "with the run that it measured again: r2" in done.problems[0]
-    assert frames.started(engine.resolve("", str(first.parent))) == {}
+    assert frames.started(database.resolve("", str(first.parent))) == {}

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("sqlalchemy")
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import database
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
 STOPPED = generator.Drive("server-4", "SIM0004", generator.MODEL, 90_000, 40_000, "interrupted")
@@ -33,7 +33,7 @@ def fixture_run_dir(tmp_path, made_once):
 
 @pytest.fixture(name="url")
 def fixture_url(tmp_path):
-    return engine.resolve("", str(tmp_path))
+    return database.resolve("", str(tmp_path))
 
 
 @pytest.fixture(name="held_to_peers")

@@ -12,17 +12,17 @@ import pytest
 
 sa = pytest.importorskip("sqlalchemy")
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, importer, schema
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import database, importer, schema
 
 
 def put(url, run_dir, raw=False):
-    with engine.opened(url, make=True) as store:
+    with database.opened(url, make=True) as store:
         return importer.import_run(store, str(run_dir), raw)
 
 
 def rows(url, name):
     """A table of the store without its keys' order: texts of all rows."""
-    with engine.opened(url) as store, store.reading() as connection:
+    with database.opened(url) as store, store.reading() as connection:
         return [tuple(row) for row in connection.execute(sa.select(getattr(schema.tables(), name)))]
 
 
@@ -35,7 +35,7 @@ def verdicts(url):
 
 
 def read(url, name):
-    with engine.opened(url) as store, store.reading() as connection:
+    with database.opened(url) as store, store.reading() as connection:
         return connection.execute(sa.select(getattr(schema.tables(), name))).all()
 
 

@@ -13,7 +13,7 @@ import json
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import write_report
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import earlier_runs, engine, importer
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import database, earlier_runs, importer
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets
 
 pytest.importorskip("sqlalchemy")
@@ -63,7 +63,7 @@ def test_the_store_tells_of_nights_what_their_reports_do(tmp_path, change):
     for number in (1, 2):
         folder = fleets.write(results, *night(number, change))
         write_report.make(results, folder.name)
-        with engine.opened(url, make=True) as store:
+        with database.opened(url, make=True) as store:
             importer.import_run(store, str(folder))
     elsewhere = str(tmp_path / "elsewhere")
     stored = fleet_verdicts.Baseline(stored=functools.partial(earlier_runs.of_store, elsewhere, url))
@@ -81,12 +81,12 @@ def test_the_store_tells_of_nights_what_their_reports_do(tmp_path, change):
 @pytest.fixture(name="folder")
 def fixture_folder(tmp_path):
     """Three nights of two drives, in the store of their folder."""
-    url = engine.resolve("", str(tmp_path))
+    url = database.resolve("", str(tmp_path))
     for day, speed in ((20, 1.0), (21, 0.5), (22, 0.25)):
         run, records = fleets.fleet(1, 2, noise=0, low={0: speed}, run_id=f"n{day}")
         made = fleets.write(tmp_path, {**run, "started": f"2026-11-{day}T01:00:00Z"}, records)
         write_report.make(str(tmp_path), made.name)
-        with engine.opened(url, make=True) as store:
+        with database.opened(url, make=True) as store:
             importer.import_run(store, str(made), False)
     return tmp_path
 
@@ -116,7 +116,7 @@ def test_a_measurement_that_did_not_count_is_no_history(folder):
         record.update({"outcome": "interrupted"} if record["kind"] == "test" else {})
     made = fleets.write(folder, {**run, "started": "2026-11-19T01:00:00Z"}, records)
     write_report.make(str(folder), made.name)
-    with engine.opened(engine.resolve("", str(folder)), make=True) as store:
+    with database.opened(database.resolve("", str(folder)), make=True) as store:
         importer.import_run(store, str(made), False)
     now = {**run, "run": {"id": "n22", "name": "qualify"}, "started": "2026-11-22T01:00:00Z"}
     for url in ("", "none"):

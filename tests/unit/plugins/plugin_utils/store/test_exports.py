@@ -17,7 +17,7 @@ pytest.importorskip("pyarrow")
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import write_report
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, exports, frames, importer, ocptv
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import database, exports, frames, importer, ocptv
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.store_requirements import StoreError
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
@@ -45,8 +45,8 @@ def fixture_run(tmp_path_factory):
     envelope = {"schema_version": 1, "kind": "drive", "time": generator.time_at(1), "run_id": run_dir.name}
     lines.append({**envelope, "host": "server-8", "drive": "SIM0008", **refused})
     (run_dir / "results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    url = engine.resolve("", str(folder))
-    with engine.opened(url, make=True) as store:
+    url = database.resolve("", str(folder))
+    with database.opened(url, make=True) as store:
         importer.import_run(store, str(run_dir))
     return url, run_dir
 
@@ -110,7 +110,7 @@ def test_the_ocptv_schema_refuses(line):
 
 def test_every_verdict_has_an_outcome(run):
     url, run_dir = run
-    with engine.opened(url) as store:
+    with database.opened(url) as store:
         loaded = exports.load(store, run_dir.name)
     assert set(ocptv.OUTCOMES) == set(loaded.judgement["verdicts"])
     judged = write_report.make(str(run_dir.parent), run_dir.name, write=False).judgement
@@ -164,8 +164,8 @@ def test_drives_come_in_the_order_of_the_report(tmp_path):
     """server-2 before server-10, in every file."""
     drives = [generator.DEMO[0]._replace(host=f"server-{at}", serial=f"SIM{at}") for at in (1, 2, 10, 11)]
     run_dir = generator.make(tmp_path / "results", drives, rounds=8)
-    url = engine.resolve("", str(tmp_path))
-    with engine.opened(url, make=True) as store:
+    url = database.resolve("", str(tmp_path))
+    with database.opened(url, make=True) as store:
         importer.import_run(store, str(run_dir))
     (path,) = exports.write(url, run_dir.name, str(tmp_path / "out"), ["junit"])
     made = write_report.make(str(run_dir.parent), run_dir.name)

@@ -15,7 +15,7 @@ pandas = pytest.importorskip("pandas")
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedTest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import reducer
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, importer, schema
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import database, frames, importer, schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.store_requirements import StoreError
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets, generator, records
 
@@ -25,8 +25,8 @@ def fixture_filled(tmp_path_factory):
     """(url, run folder) of three drives, two tests."""
     folder = tmp_path_factory.mktemp("results")
     run_dir = generator.make(folder, tests=("wsat", "iops"), rounds=12)
-    url = engine.resolve("", str(folder))
-    with engine.opened(url, make=True) as store:
+    url = database.resolve("", str(folder))
+    with database.opened(url, make=True) as store:
         importer.import_run(store, str(run_dir))
     return url, run_dir
 
@@ -115,8 +115,8 @@ def test_a_drive_of_unknown_identity_has_rows_too(tmp_path):
         if line["kind"] == "drive":
             line["identity"] = None
     (run_dir / "results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    url = engine.resolve("", str(tmp_path))
-    with engine.opened(url, make=True) as store:
+    url = database.resolve("", str(tmp_path))
+    with database.opened(url, make=True) as store:
         importer.import_run(store, str(run_dir))
     table = frames.long(url)
     assert set(table["serial"]) == {"SIM0001"} and table["model"].isna().all() and table["capacity_bytes"].isna().all()
@@ -131,8 +131,8 @@ def test_the_load_by_the_cpus_is_told_of_each_measurement(tmp_path):
         if record.get("test") == "iops":
             record["loads"] = [{"cell": "c", "threads": 4, "queue_depth": 64, "cpus": 4}]
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    url = engine.resolve("", str(tmp_path))
-    with engine.opened(url, make=True) as store:
+    url = database.resolve("", str(tmp_path))
+    with database.opened(url, make=True) as store:
         importer.import_run(store, str(run_dir))
     table = frames.long(url, columns=("test", *frames.MORE), rounds=False)
     told = {test: set(part) for test, part in table["load"].astype(object).groupby(table["test"].astype(str))}
@@ -144,26 +144,26 @@ def test_the_load_by_the_cpus_is_told_of_each_measurement(tmp_path):
 
 def test_no_store_is_told(tmp_path):
     with pytest.raises(StoreError, match="there is no store .*import.yml"):
-        frames.long(engine.resolve("", str(tmp_path)))
+        frames.long(database.resolve("", str(tmp_path)))
     assert not list(tmp_path.iterdir())
 
 
 def test_an_empty_store_is_an_empty_table(tmp_path):
-    url = engine.resolve("", str(tmp_path))
-    with engine.opened(url, make=True):
+    url = database.resolve("", str(tmp_path))
+    with database.opened(url, make=True):
         pass
     table = frames.long(url)
     assert tuple(table.columns) == frames.LONG and table.empty and frames.wide(table).empty
 
 
 def test_the_file_of_a_drive_without_a_serial_goes_with_its_host(tmp_path):
-    url = engine.resolve("", str(tmp_path))
+    url = database.resolve("", str(tmp_path))
     run, records = fleets.fleet(hosts=2, drives=1)
     for each in [*records, *run["asked"]]:
         each.update({"drive": "/var/ssd0"} if "drive" in each else {})
         if each.get("kind") == "drive":
             each["identity"]["serial"] = None
-    with engine.opened(url, make=True) as store:
+    with database.opened(url, make=True) as store:
         importer.import_run(store, str(fleets.write(tmp_path, run, records)))
     assert set(frames.long(url)["serial"]) == {"h0 /var/ssd0", "h1 /var/ssd0"}
     assert set(frames.long(url, serials=["h1 /var/ssd0"])["host"]) == {"h1"}
@@ -175,11 +175,11 @@ def test_what_counts_is_not_what_passed(tmp_path, verdict):
     criteria = [{"metric": "write_iops", "min_of_median": 0.9}, {"metric": "write_iops", "min": 1e6}]
     run, records = fleets.fleet(hosts=1, drives=4, criteria=criteria[: 1 if verdict == "invalid" else 2])
     run["asked"] = [entry for entry in run["asked"] if entry["drive"] != "S0-3"]
-    url = engine.resolve("", str(tmp_path))
-    with engine.opened(url, make=True) as store:
+    url = database.resolve("", str(tmp_path))
+    with database.opened(url, make=True) as store:
         importer.import_run(store, str(fleets.write(tmp_path, run, records)))
     assert set(frames.long(url, valid=True)["serial"]) == {"S0-0", "S0-1", "S0-2"}
-    with engine.opened(url) as store, store.reading() as connection:
+    with database.opened(url) as store, store.reading() as connection:
         assert set(connection.execute(sa.select(schema.tables().measurement.c.verdict)).scalars()) == {verdict}
 
 
@@ -188,8 +188,8 @@ def test_two_drives_of_a_host_that_tell_one_serial_have_a_row_each(tmp_path):
     for record in records:
         if record["kind"] == "drive" and record["host"] == "h1":
             record["identity"]["serial"] = "DUP"
-    url = engine.resolve("", str(tmp_path))
-    with engine.opened(url, make=True) as store:
+    url = database.resolve("", str(tmp_path))
+    with database.opened(url, make=True) as store:
         importer.import_run(store, str(fleets.write(tmp_path, run, records)))
     told = frames.wide(frames.long(url))
     measured = {record["metrics"]["write_iops"] for record in records if record["kind"] == "test"}

@@ -18,7 +18,13 @@ pytest.importorskip("scipy")
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.peers import fleet_verdicts
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import write_report
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import earlier_runs, engine, frames, history, importer
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import (
+    database,
+    earlier_runs,
+    frames,
+    history,
+    importer,
+)
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.store_requirements import StoreError
 from ansible_collections.ssdlab.fleet.tests.bench import store as bench
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator, specs
@@ -46,7 +52,7 @@ def fixture_url(tmp_path_factory):
     valid result; another is worn.
     """
     folder = tmp_path_factory.mktemp("results")
-    url = engine.resolve("", str(folder))
+    url = database.resolve("", str(folder))
     for number, run_id in enumerate(NIGHTS):
         slower = 0.88 if run_id == NIGHTS[-1] else 1.0
         drives = [
@@ -67,7 +73,7 @@ def fixture_url(tmp_path_factory):
             (run_dir / name).write_text(
                 text.replace('"started": "2026-11-21T13:00:00', f'"started": "2026-11-{18 + number}T13:00:00')
             )
-        with engine.opened(url, make=True) as store:
+        with database.opened(url, make=True) as store:
             assert importer.import_run(store, str(run_dir)).problems == []
     return url
 
@@ -101,8 +107,8 @@ def test_a_baseline_and_fewer_nights_are_what_is_asked_for(url):
 def test_what_is_not_there_is_told(url, tmp_path):
     with pytest.raises(StoreError, match="no run 20990101T000000Z-x; the newest ones: 20261122"):
         history.judged(url, "20990101T000000Z-x")
-    empty = engine.resolve("", str(tmp_path))
-    with engine.opened(empty, make=True):
+    empty = database.resolve("", str(tmp_path))
+    with database.opened(empty, make=True):
         pass
     with pytest.raises(StoreError, match="the store has no run: playbooks/import.yml"):
         history.judged(empty)
@@ -119,7 +125,7 @@ def test_only_the_columns_asked_for_are_read(url):
 
 def test_a_store_tells_what_was_measured_otherwise(tmp_path):
     """Ten drives twice; then their LBA format is another, and they are 30 % slower: nobody can blame the drives."""
-    url = engine.resolve("", str(tmp_path))
+    url = database.resolve("", str(tmp_path))
     for number, run_id in enumerate(NIGHTS[:3]):
         last = run_id == NIGHTS[2]
         drives = [
@@ -138,7 +144,7 @@ def test_a_store_tells_what_was_measured_otherwise(tmp_path):
         for entry in run["asked"][:4]:
             entry["engine"] = "libaio"
         (run_dir / "run.json").write_text(json.dumps(run))
-        with engine.opened(url, make=True) as store:
+        with database.opened(url, make=True) as store:
             assert importer.import_run(store, str(run_dir)).problems == []
     told = history.judged(url)
     assert set(told.changes["verdict"]) == {"conditions changed"}
@@ -151,10 +157,10 @@ def test_a_store_tells_what_was_measured_otherwise(tmp_path):
 def test_the_stores_bench_copies_every_column(tmp_path):
     """It writes the tables by itself, and was left behind by each column that they got."""
     run_dir = bench.folder(tmp_path, 8)
-    url = engine.resolve("", str(tmp_path))
-    with engine.opened(url, make=True) as store:
+    url = database.resolve("", str(tmp_path))
+    with database.opened(url, make=True) as store:
         importer.import_run(store, str(run_dir))
-    bench.multiply(str(tmp_path / engine.FILE), 3)
+    bench.multiply(str(tmp_path / database.FILE), 3)
     assert len(frames.long(url, rounds=False).groupby("run", observed=True).size().unique()) == 1
     told = history.judged(url)
     assert len(told.against) == 2 and set(told.changes["changed"]) == {""}
@@ -163,7 +169,7 @@ def test_the_stores_bench_copies_every_column(tmp_path):
 
 def test_a_report_without_earlier_reports_is_held_to_the_nights_of_the_store(url, tmp_path):
     """As in an execution environment, where no file of the night before is left: it says what it says beside them."""
-    results = Path(engine.path(url)).parent
+    results = Path(database.path(url)).parent
     beside, alone = tmp_path / "beside", tmp_path / "alone"
     for run_id in NIGHTS:
         if "nightly" in run_id:
@@ -196,8 +202,8 @@ def test_the_store_and_the_report_have_the_same_peers(tmp_path):
         names = ("schema_version", "time", "run_id", "host", "drive", "test", "attempt")
         events.insert(place, {**{name: events[place][name] for name in names}, "event": "sample", **sample})
         path.write_text("".join(json.dumps(event) + "\n" for event in events))
-    url = engine.resolve("", str(tmp_path))
-    with engine.opened(url, make=True) as store:
+    url = database.resolve("", str(tmp_path))
+    with database.opened(url, make=True) as store:
         importer.import_run(store, str(run_dir))
     write_report.make(str(tmp_path), run_dir.name)
     summary = json.loads((run_dir / "report" / "summary.json").read_text())

@@ -14,7 +14,7 @@ pytest.importorskip("pandas")
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import write_report
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, exports, importer, quarantine
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import database, exports, importer, quarantine
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets
 
 SHARE = {"test": "iops", "metric": "write_iops", "min_of_median": 0.9}
@@ -27,7 +27,7 @@ def night(folder, number, **options):
     run["started"] = f"2026-11-2{number}T01:00:00Z"
     path = fleets.write(folder, run, records)
     write_report.make(str(folder), path.name)
-    with engine.opened(engine.resolve("", str(folder)), make=True) as store:
+    with database.opened(database.resolve("", str(folder)), make=True) as store:
         importer.import_run(store, str(path))
         return path.name, quarantine.mark_drives(store, path.name, 2)
 
@@ -40,7 +40,7 @@ def fixture_made(tmp_path_factory):
 
 
 def written(made, tmp_path, form):
-    return exports.write(engine.resolve("", str(made[1])), made[0], str(tmp_path), [form])
+    return exports.write(database.resolve("", str(made[1])), made[0], str(tmp_path), [form])
 
 
 def test_ocptv_says_error_and_never_fail(made, tmp_path):
@@ -72,7 +72,7 @@ def test_prometheus_has_a_gauge_of_it(made, tmp_path):
 
 def test_the_stores_judgement_is_the_reports(made):
     run_id, folder = made
-    with engine.opened(engine.resolve("", str(folder))) as store:
+    with database.opened(database.resolve("", str(folder))) as store:
         stored = exports.load(store, run_id).judgement
     told = json.loads((folder / run_id / "report" / "summary.json").read_text())
     assert {(drive["drive"], drive.get("host_fault")) for drive in told["drives"]} == {
@@ -99,7 +99,7 @@ def test_a_slice_that_shows_its_host_to_be_slow_takes_a_mark_back(tmp_path):
         mine = [entry for entry in run["asked"] if entry["host"] in hosts]
         own = [record for record in records if record["host"] in hosts]
         path = fleets.write(tmp_path / hosts[0], {**run, "asked": mine}, own)
-        with engine.opened(url, make=True) as store:
+        with database.opened(url, make=True) as store:
             importer.import_run(store, str(path))
             marked.append([mark.drive for mark in quarantine.mark_drives(store, path.name, 1)])
     assert marked == [OF_HOST, []]

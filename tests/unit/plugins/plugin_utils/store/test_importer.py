@@ -15,7 +15,7 @@ import pytest
 sa = pytest.importorskip("sqlalchemy")
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import write_report
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, import_records, rawfiles, schema
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import database, import_records, rawfiles, schema
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.store.imports import (
     change,
@@ -86,7 +86,7 @@ def test_an_edited_folder_is_what_the_store_says_then(url, run_dir, tmp_path):
     assert verdicts(url) == {drive["drive"]: drive["verdict"] for drive in judged["drives"]}
     # No longer below the limit.
     assert verdicts(url)["SIM0003"] == "pass" and verdicts(url)["SIM0009"] == "not_tested"
-    anew = engine.resolve("", str(tmp_path / "anew"))
+    anew = database.resolve("", str(tmp_path / "anew"))
     (tmp_path / "anew").mkdir()
     put(anew, run_dir)
     assert [figures(store) for store in (url, anew)] == [figures(anew)] * 2
@@ -108,7 +108,7 @@ def edited(record):
 
 def figures(url):
     """The vectors of each drive's measurements."""
-    with engine.opened(url) as store, store.reading() as connection:
+    with database.opened(url) as store, store.reading() as connection:
         campaign, measurement = schema.tables().campaign, schema.tables().measurement
         query = sa.select(campaign.c.label, measurement.c.figures).where(measurement.c.campaign_id == campaign.c.id)
         found = {}
@@ -124,7 +124,7 @@ def test_what_was_taken_out_of_a_folder_stays_until_the_store_is_rebuilt(url, ru
     for name in ("run.json", "results.jsonl"):
         shutil.copy(run_dir.parent / "less" / run_dir.name / name, run_dir / name)
     assert not put(url, run_dir).changed and len(verdicts(url)) == 5
-    Path(engine.path(url)).unlink()
+    Path(database.path(url)).unlink()
     put(url, run_dir)
     assert sorted(verdicts(url)) == ["SIM0001", "SIM0002"]
 
@@ -154,7 +154,7 @@ def test_raw_files_come_back_as_they_were(url, run_dir, tmp_path):
     assert read(url, "raw_file") == []
     assert put(url, run_dir, raw=True).changed
     assert not put(url, run_dir, raw=True).changed
-    with engine.opened(url) as store:
+    with database.opened(url) as store:
         done = rawfiles.extract(store, run_dir.name, str(tmp_path / "back"))
     assert len(done) == 9
     for path in (run_dir / "raw").rglob("*"):

@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("sqlalchemy")
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import write_report
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, exports, import_records, importer
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import database, exports, import_records, importer
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.store.imports import (
     everything,
@@ -27,13 +27,13 @@ from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.store.impo
 
 def test_slices_of_a_run_merge_in_any_order(tmp_path, run_dir):
     """Each slice's folder has its own hosts alone: together they are the whole run, whichever came first, and again."""
-    whole = engine.resolve("", str(tmp_path))
+    whole = database.resolve("", str(tmp_path))
     put(whole, run_dir)
     parts = ("server-1", "server-9"), ("server-2", "server-3", "server-4")
     slices = [slice_of(run_dir, tmp_path / hosts[0], hosts) for hosts in parts]
     found = []
     for order in (slices, slices[::-1]):
-        url = engine.resolve("", str(tmp_path / f"store-{len(found)}"))
+        url = database.resolve("", str(tmp_path / f"store-{len(found)}"))
         (tmp_path / f"store-{len(found)}").mkdir()
         for folder in order:
             assert put(url, folder).changed
@@ -70,7 +70,7 @@ def test_an_older_folder_takes_nothing_back(url, run_dir, tmp_path):
 
 
 def url_files(url):
-    path = Path(engine.path(url))
+    path = Path(database.path(url))
     return [each for each in path.parent.glob(path.name + "*") if each.is_file()]
 
 
@@ -80,7 +80,7 @@ def test_relative_criteria_are_judged_as_in_the_report(url, held_to_peers):
     assert judged["verdicts"]["pass"] == 8 and judged["verdicts"]["fail"] == 1
     assert verdicts(url) == {drive["drive"]: drive["verdict"] for drive in judged["drives"]}
     assert sorted(row.verdict for row in read(url, "measurement")) == ["fail"] + ["pass"] * 8
-    with engine.opened(url) as store:
+    with database.opened(url) as store:
         found = exports.load(store, held_to_peers.name).judgement["drives"]
     assert found == judged["drives"]
     before = everything(url)
@@ -90,12 +90,12 @@ def test_relative_criteria_are_judged_as_in_the_report(url, held_to_peers):
 def test_a_lost_store_is_made_again_from_the_folders(url, held_to_peers, run_dir_beside):
     """The folders of runs are the truth: what was in the store is there again, verdicts across hosts included."""
     folder = held_to_peers.parent
-    with engine.opened(url, make=True) as store:
+    with database.opened(url, make=True) as store:
         assert len(importer.import_all(store, str(folder))) == 2
     before = everything(url)
     for path in url_files(url):
         path.unlink()
-    with engine.opened(url, make=True) as store:
+    with database.opened(url, make=True) as store:
         importer.import_all(store, str(folder))
     assert everything(url) == before and {run_dir_beside.name, held_to_peers.name} == {
         row.run_id for row in read(url, "run")
@@ -155,7 +155,7 @@ def test_slices_that_began_apart_are_the_same_run_in_any_order(tmp_path, run_dir
     found = []
     for order in (slices, slices[::-1]):
         (tmp_path / f"store-{len(found)}").mkdir()
-        url = engine.resolve("", str(tmp_path / f"store-{len(found)}"))
+        url = database.resolve("", str(tmp_path / f"store-{len(found)}"))
         for folder in order:
             put(url, folder)
         assert [put(url, folder).changed for folder in order] == [False, False]

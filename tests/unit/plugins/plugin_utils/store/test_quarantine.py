@@ -9,7 +9,7 @@ import pytest
 
 sa = pytest.importorskip("sqlalchemy")
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, importer, quarantine, schema
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import database, importer, quarantine, schema
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
 WHO = generator.DEMO[0]
@@ -21,7 +21,7 @@ class Nights:
     """Runs of one name in one store, one a day."""
 
     def __init__(self, folder):
-        self.folder, self.url, self.count = folder, engine.resolve("", str(folder)), 0
+        self.folder, self.url, self.count = folder, database.resolve("", str(folder)), 0
 
     def night(self, verdict, name="nightly", after=3, drive=WHO, label="", asked=True, own=(), beside=(), ends="error"):
         """A night of one drive, which ends with that verdict; the marks that it leads to. label: what the inventory
@@ -55,7 +55,7 @@ class Nights:
                 path.read_text().replace(f'"drive": "{drive.serial}"', f'"drive": "{label or drive.serial}"')
             )
         there = there.rename(there.parent / run_id)
-        with engine.opened(self.url, make=True) as store:
+        with database.opened(self.url, make=True) as store:
             importer.import_run(store, str(there))
             with store.reading() as connection:
                 campaign = schema.tables().campaign
@@ -67,7 +67,7 @@ class Nights:
         return quarantine.standing("", str(self.folder))
 
     def release(self, drive):
-        with engine.opened(self.url) as store:
+        with database.opened(self.url) as store:
             return quarantine.release(store, drive)
 
 
@@ -158,7 +158,7 @@ def test_0_never_marks_and_1_marks_at_once(nights):
 
 def test_a_run_that_tells_no_time_is_no_night(nights):
     nights.night("fail")
-    with engine.opened(nights.url) as store:
+    with database.opened(nights.url) as store:
         with store.writing() as connection:
             connection.execute(sa.update(schema.tables().run).values(started=None))
         assert quarantine.mark_drives(store, "r1", 1) == []

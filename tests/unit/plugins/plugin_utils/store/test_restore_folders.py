@@ -13,7 +13,7 @@ sa = pytest.importorskip("sqlalchemy")
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import write_report
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import results_log
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, importer, restore_folders, schema
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import database, importer, restore_folders, schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.store_requirements import StoreError
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
@@ -25,16 +25,16 @@ def fixture_run_dir(tmp_path):
 
 @pytest.fixture(name="url")
 def fixture_url(tmp_path):
-    return engine.resolve("", str(tmp_path))
+    return database.resolve("", str(tmp_path))
 
 
 def put(url, run_dir, raw=True):
-    with engine.opened(url, make=True) as store:
+    with database.opened(url, make=True) as store:
         return importer.import_run(store, str(run_dir), raw)
 
 
 def fetch(url, results_dir, run_id=generator.RUN_ID, run_name="", raw=True):
-    with engine.opened(url) as store:
+    with database.opened(url) as store:
         return restore_folders.fetch(store, str(results_dir), run_id, run_name, raw)
 
 
@@ -92,7 +92,7 @@ def test_what_a_host_measured_before_it_began_anew_does_not_come_back(url, run_d
 
 def test_a_name_from_the_store_does_not_lead_out_of_the_results_folder(url, run_dir, tmp_path):
     put(url, run_dir)
-    with engine.opened(url) as store, store.writing() as connection:
+    with database.opened(url) as store, store.writing() as connection:
         connection.execute(sa.update(schema.tables().run).values(run_id="../x"))
     with pytest.raises(StoreError, match="no readable record of run '../x'"):
         fetch(url, tmp_path / "here", "../x")

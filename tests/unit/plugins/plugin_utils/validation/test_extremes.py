@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import random
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, importer
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import database, importer
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import record_check
 from ansible_collections.ssdlab.fleet.tests.fixtures import mutations
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.validation import test_entrances as entrances
@@ -27,7 +27,7 @@ def test_extreme_figures_of_a_host(run_dir, tmp_path):
     places = {"lines": run_dir / "results.jsonl", "journal": run_dir / "raw" / entrances.BAD.host / "journal.jsonl"}
     values = {what: entrances.lines_of(path) for what, path in places.items()}
     before = entrances.judged(run_dir)
-    url = engine.resolve("", str(tmp_path))
+    url = database.resolve("", str(tmp_path))
     for seed in mutations.seeds(TRIES):
         chance = random.Random(seed)
         share = chance.choice((0.02, 0.1, 0.3, 0.9))
@@ -40,7 +40,7 @@ def test_extreme_figures_of_a_host(run_dir, tmp_path):
             entrances.collect_again(run_dir)
         after = entrances.judged(run_dir, with_files=True)
         assert {**after, entrances.BAD.host: ""} == {**before, entrances.BAD.host: ""}, seed
-        with engine.opened(url, make=True) as opened:
+        with database.opened(url, make=True) as opened:
             assert importer.import_run(opened, str(run_dir)).run_id == run_dir.name, seed
 
 

@@ -22,7 +22,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
     timings,
 )
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import results_log, runs
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, exports, importer
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import database, exports, importer
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import (
     journal,
     module_answers,
@@ -66,7 +66,7 @@ PASSES = {"journal": passes_journal, "lines": passes_line, "plan": passes_plan}
 
 def read_by_others(run_dir, tmp_path, url):
     """All that reads a run's folder beside the report."""
-    with engine.opened(url, make=True) as opened:
+    with database.opened(url, make=True) as opened:
         done = importer.import_run(opened, str(run_dir))
     exports.write(url, run_dir.name, str(tmp_path / "export"), ["csv", "prometheus", "ocptv"])
     run = json.loads((run_dir / "run.json").read_text())
@@ -89,7 +89,7 @@ def test_whatever_passes_is_survived(run_dir, tmp_path, what):
         "plan": run_dir / "raw" / entrances.BAD.host / "plan.json",
     }[what]
     values = entrances.lines_of(path) if what != "plan" else [json.loads(path.read_text())]
-    before, url = entrances.judged(run_dir), engine.resolve("", str(tmp_path))
+    before, url = entrances.judged(run_dir), database.resolve("", str(tmp_path))
     for seed in mutations.seeds(TRIES[what]):
         chance = random.Random(seed)
         share = chance.choice((0.1, 0.5, 1.0))

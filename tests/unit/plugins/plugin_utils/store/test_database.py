@@ -14,7 +14,7 @@ import pytest
 
 sa = pytest.importorskip("sqlalchemy")
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, importer, schema, store_requirements
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import database, importer, schema, store_requirements
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.store_requirements import StoreError
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
@@ -30,7 +30,7 @@ from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
     ],
 )
 def test_a_url_means_a_store(given, wanted):
-    assert engine.resolve(given, "/srv/results") == wanted
+    assert database.resolve(given, "/srv/results") == wanted
 
 
 @pytest.mark.parametrize(
@@ -38,42 +38,42 @@ def test_a_url_means_a_store(given, wanted):
 )
 def test_what_is_no_store_is_refused_without_its_password(given):
     with pytest.raises(StoreError, match="^ssd_store_url: ") as told:
-        engine.resolve(given, "/srv/results")
+        database.resolve(given, "/srv/results")
     assert "geheim" not in str(told.value)
-    assert engine.store_problem(given, "/srv/results") == str(told.value)
+    assert database.store_problem(given, "/srv/results") == str(told.value)
 
 
 @pytest.mark.parametrize("version", [schema.VERSION - 1, schema.VERSION + 1])
 def test_a_store_of_another_version_is_refused_and_left_alone(tmp_path, version):
-    url = engine.resolve("", str(tmp_path))
-    with engine.opened(url, make=True) as store, store.writing() as connection:
+    url = database.resolve("", str(tmp_path))
+    with database.opened(url, make=True) as store, store.writing() as connection:
         connection.execute(sa.update(schema.tables().store).values(version=version))
     said = f"schema version {version}, and this ssdlab.fleet reads {schema.VERSION}: .* playbooks/import.yml"
     for make in (False, True):
-        with pytest.raises(StoreError, match=said), engine.opened(url, make=make):
+        with pytest.raises(StoreError, match=said), database.opened(url, make=make):
             pass
-    assert f"schema version {version}" in engine.store_problem("", str(tmp_path))
+    assert f"schema version {version}" in database.store_problem("", str(tmp_path))
 
 
 def test_a_database_without_tables_is_no_store_yet(tmp_path):
-    (tmp_path / engine.FILE).touch()
-    with pytest.raises(StoreError, match="there is no store"), engine.opened(engine.resolve("", str(tmp_path))):
+    (tmp_path / database.FILE).touch()
+    with pytest.raises(StoreError, match="there is no store"), database.opened(database.resolve("", str(tmp_path))):
         pass
-    assert engine.store_problem("", str(tmp_path)) == ""
+    assert database.store_problem("", str(tmp_path)) == ""
 
 
 def test_preflight_is_told_of_a_store_that_is_down(tmp_path):
-    assert engine.store_problem("none", str(tmp_path)) == ""
-    assert engine.store_problem("", str(tmp_path)) == "" and not list(tmp_path.iterdir())
-    assert "cannot be made" in engine.store_problem(f"sqlite:///{tmp_path}/no/folder/x.sqlite", str(tmp_path))
+    assert database.store_problem("none", str(tmp_path)) == ""
+    assert database.store_problem("", str(tmp_path)) == "" and not list(tmp_path.iterdir())
+    assert "cannot be made" in database.store_problem(f"sqlite:///{tmp_path}/no/folder/x.sqlite", str(tmp_path))
     (tmp_path / "text.sqlite").write_text("this is no database, but long enough to be taken for one" * 100)
-    told = engine.store_problem(f"sqlite:///{tmp_path}/text.sqlite", str(tmp_path))
+    told = database.store_problem(f"sqlite:///{tmp_path}/text.sqlite", str(tmp_path))
     assert told.startswith("ssd_store_url: the store sqlite:///") and "not a database" in told
 
 
 def test_preflight_is_told_of_a_server_that_is_down_without_its_password(tmp_path):
     pytest.importorskip("psycopg")
-    told = engine.store_problem("postgresql://lab:geheim@127.0.0.1:9/ssd", str(tmp_path))
+    told = database.store_problem("postgresql://lab:geheim@127.0.0.1:9/ssd", str(tmp_path))
     assert told.startswith("ssd_store_url: ") and "127.0.0.1" in told and "geheim" not in told
 
 
@@ -81,11 +81,11 @@ def test_missing_packages_are_named(monkeypatch, tmp_path):
     monkeypatch.setattr(store_requirements.importlib.util, "find_spec", lambda name: None)
     assert store_requirements.missing("", tables=True)[0].endswith("-m pip install sqlalchemy pandas pyarrow")
     assert store_requirements.missing("postgresql://x")[0].endswith("-m pip install sqlalchemy 'psycopg[binary]'")
-    assert "pip install sqlalchemy" in engine.store_problem("", str(tmp_path))
+    assert "pip install sqlalchemy" in database.store_problem("", str(tmp_path))
 
 
 def test_the_packages_are_in_the_requirements():
-    path = os.path.join(engine.__file__.rsplit("/plugins/", 1)[0], "requirements.txt")
+    path = os.path.join(database.__file__.rsplit("/plugins/", 1)[0], "requirements.txt")
     with open(path, encoding="utf-8") as source:
         names = source.read()
     assert all(
@@ -108,7 +108,7 @@ def _at_once(work, *arguments):
 
 
 def _import(folder, results):
-    with engine.opened(engine.resolve("", folder), make=True) as store:
+    with database.opened(database.resolve("", folder), make=True) as store:
         importer.import_all(store, results)
 
 
@@ -121,24 +121,24 @@ def test_two_controllers_write_at_once(tmp_path):
     for name, part in (("a", drives[:8]), ("b", drives[4:])):
         generator.make(tmp_path / name, part, rounds=6, seed=len(part))
     assert _at_once(_import, *((str(tmp_path), str(tmp_path / name)) for name in "abab")) == [0] * 4
-    table = frames.long(engine.resolve("", str(tmp_path)))
+    table = frames.long(database.resolve("", str(tmp_path)))
     assert (
         table["serial"].nunique() == 12
         and not table.duplicated([name for name in frames.LONG if name != "value"]).any()
     )
     assert not [name for name in os.listdir(tmp_path) if name.endswith("-wal")] or os.path.getsize(
-        tmp_path / engine.FILE
+        tmp_path / database.FILE
     )
 
 
 def test_a_store_that_another_begins_is_waited_for(tmp_path):
     """SQLite refuses to switch a file to a write-ahead log, without waiting, while another is about to write to it."""
-    other = sqlite3.connect(tmp_path / engine.FILE, isolation_level=None, check_same_thread=False)
+    other = sqlite3.connect(tmp_path / database.FILE, isolation_level=None, check_same_thread=False)
     other.execute("BEGIN IMMEDIATE")
     ends = threading.Timer(0.3, other.execute, ["COMMIT"])
     ends.start()
-    with engine.opened(engine.resolve("", str(tmp_path)), make=True) as store, store.reading() as connection:
-        assert engine.has_tables(connection, store.name)
+    with database.opened(database.resolve("", str(tmp_path)), make=True) as store, store.reading() as connection:
+        assert database.has_tables(connection, store.name)
     ends.join()
     other.close()
 
@@ -146,5 +146,5 @@ def test_a_store_that_another_begins_is_waited_for(tmp_path):
 def test_a_results_folder_that_no_url_can_name_is_refused(tmp_path):
     folder = str(tmp_path / "what?")
     with pytest.raises(StoreError, match="question mark"):
-        engine.resolve("", folder)
-    assert "question mark" in engine.store_problem("", folder)
+        database.resolve("", folder)
+    assert "question mark" in database.store_problem("", folder)
