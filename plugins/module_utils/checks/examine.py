@@ -12,6 +12,7 @@ from ..drive.entry import parse
 from ..machine import facts, links, shared_parts
 from ..purge import drive_facts
 from ..records import base
+from ..records.identity import Identity
 from ..run import engines, run_info
 from ..run.states import LIVE_STATES
 from . import host_checks, service_drives
@@ -79,9 +80,9 @@ def _with_links(host: Host, found: Values) -> Values:
     """
     is_virtual_machine = hypervisor(host) is not None
     for entry in found["drives"]:
-        identity = entry.get("identity") or {}
-        name = identity.get("kernel_name")
-        carried = links.carries_mb_s(host, name, identity.get("transport")) if name else None
+        identity = base.parse(Identity, entry.get("identity") or {})
+        name = identity.kernel_name
+        carried = links.carries_mb_s(host, name, identity.transport) if name else None
         entry.update({} if carried is None else {"link_mb_s": carried})
         own = parse(entry.get("selector"))
         parts = shared_parts.of_drive(host, name, identity, own, is_virtual_machine) if name else None

@@ -11,6 +11,7 @@ import struct
 import typing as t
 
 from ..core.host import Host
+from ..records.identity import Identity
 from ..records.plan import PlannedTest
 
 # The kernel counts in these, whatever the drive's blocks are.
@@ -46,14 +47,14 @@ class Zone(t.NamedTuple):
         return self.sequential and self.condition != EMPTY
 
 
-def is_host_managed(zone_model: str | None) -> bool:
-    """Return whether a drive of that zone_model takes writes in sequence by zone alone."""
-    return zone_model == HOST_MANAGED
+def is_host_managed(identity: Identity) -> bool:
+    """Return whether a drive takes writes in sequence by zone alone."""
+    return identity.zone_model == HOST_MANAGED
 
 
-def misplaced_tests(tests: t.Iterable[PlannedTest], zone_model: str | None) -> str:
+def misplaced_tests(tests: t.Iterable[PlannedTest], identity: Identity) -> str:
     """Return which tests of a plan are not for such a drive, and which plan is; "": all are."""
-    zoned = is_host_managed(zone_model)
+    zoned = is_host_managed(identity)
     names = ", ".join(test.name for test in tests if test.reads_or_writes and test.zoned != zoned)
     if not names:
         return ""

@@ -12,7 +12,6 @@ import typing as t
 from ..core.host import Host
 from ..drive import identity, self_test
 from ..drive.entry import Entry
-from ..records import base
 from ..records.found_drives import FoundDrive
 from ..records.guard import Refusal
 from ..records.identity import Identity
@@ -74,7 +73,7 @@ def _one(host: Host, entry: Entry | None, name: str | None, refused: list[Refusa
 
 def _has_self_tests(host: Host, who: Identity) -> bool:
     """Return whether its self-tests can be begun and read by this host's tools."""
-    seen = self_test.read(host, base.to_json(who))
+    seen = self_test.read(host, who)
     return seen.is_offered is not False and seen.is_running is not None
 
 

@@ -12,11 +12,11 @@ Sources: kernel, Documentation/ABI/testing/sysfs-class-sas_phy; Intel's DMI 2.0 
 from __future__ import annotations
 
 import re
-import typing as t
 
 from ..core.host import Host
 from ..drive.entry import Entry
 from ..records.found_drives import SharedPart
+from ..records.identity import Identity
 from . import cpus, links, pcie
 
 CHIPSET_MB_S = 4 * pcie.LANE_MB_S[5.0]
@@ -29,13 +29,13 @@ _LOOPS = "the disk or memory behind loop devices"
 
 
 def of_drive(
-    host: Host, name: str, identity: t.Mapping[str, t.Any], entry: Entry, is_virtual_machine: bool
+    host: Host, name: str, identity: Identity, entry: Entry, is_virtual_machine: bool
 ) -> list[SharedPart] | None:
     """Return what a drive shares; None: unknown. name: the kernel's.
 
     is_virtual_machine: what its drives share is known to its hypervisor alone.
     """
-    transport = identity.get("transport")
+    transport = identity.transport
     if transport == "loop":
         return [SharedPart(_LOOPS, most_drives=1)]
     address = pcie.address_of(host, name)
@@ -100,12 +100,12 @@ def _adapter_mb_s(host: Host, path: str) -> float | None:
     return iops[-1] * _IO_BYTES / 1e6 if iops else None
 
 
-def _cores(host: Host, identity: t.Mapping[str, t.Any], entry: Entry) -> list[SharedPart]:
+def _cores(host: Host, identity: Identity, entry: Entry) -> list[SharedPart]:
     """Return the cores of which the drive gets its own, at least one; nothing where the CPUs are given by hand."""
     if entry.options.cpus:
         return []
     topology, node = cpus.usable(host), entry.options.numa_node
-    node = identity.get("numa_node") if node is None else node
+    node = identity.numa_node if node is None else node
     is_node = node in topology.nodes
     cores = topology.cores(topology.of_node(node) if is_node and node is not None else topology.online)
     where = f" of NUMA node {node}" if is_node else ""

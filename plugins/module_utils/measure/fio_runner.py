@@ -256,7 +256,7 @@ class Workbench:
 
     def _writable_bytes(self, size_bytes: int, block_bytes: int) -> int:
         """Return what a pass over so many bytes writes: of a zoned drive only the capacity of each zone."""
-        if self.file is not None or self.members or not zones.is_host_managed(self._held.identity.zone_model):
+        if self.file is not None or self.members or not zones.is_host_managed(self._held.identity):
             return size_bytes
         return zones.writable_bytes(zones.report(self._host, self._held.descriptor(), size_bytes), block_bytes)
 
@@ -265,7 +265,7 @@ class Workbench:
         many. Reads of written zones go elsewhere.
         """
         identity = self._held.identity
-        if zones.is_host_managed(identity.zone_model):
+        if zones.is_host_managed(identity):
             handle, path = self._held.descriptor(), str(identity.path)
             zones.reset_active(self._host, handle, path, identity.sizes()[0])
             # The kernel counts a reset as a write without bytes, which is ours.

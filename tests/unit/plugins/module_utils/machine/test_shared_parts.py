@@ -11,6 +11,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import cpus, links, shared_parts
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning.placement import CpuPlacement, CpuRequest
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import parallel_drives
 from ansible_collections.ssdlab.fleet.tests.fixtures import machine_trees
@@ -83,10 +84,12 @@ def drives_of(host):
     found = []
     for name in sorted(host.listdir("/sys/block")):
         own = identity.identity(host, name)
-        entry = parse({"serial": own["serial"]})
+        entry = parse({"serial": own.serial})
         parts = shared_parts.of_drive(host, name, own, entry, False)
-        link_mb_s = links.carries_mb_s(host, name, own["transport"])
-        found.append({"drive": entry.label, "selector": entry.given, "identity": own, "link_mb_s": link_mb_s})
+        link_mb_s = links.carries_mb_s(host, name, own.transport)
+        found.append(
+            {"drive": entry.label, "selector": entry.given, "identity": base.to_json(own), "link_mb_s": link_mb_s}
+        )
         found[-1].update({} if parts is None else {"shared": base.to_json(parts)})
     return found
 
@@ -129,9 +132,9 @@ def test_what_a_virtual_machine_or_an_unknown_path_shares_is_unknown(fake):
     machine_trees.put(fake, nvme_server(24, "16 x4"))
     own = identity.identity(fake, "nvme0n1")
     assert shared_parts.of_drive(fake, "nvme0n1", own, parse({"serial": "SN0"}), True) is None
-    assert shared_parts.of_drive(fake, "vda", {"transport": "virtio"}, parse({"serial": "V"}), False) is None
+    assert shared_parts.of_drive(fake, "vda", Identity(transport="virtio"), parse({"serial": "V"}), False) is None
 
 
 def test_loop_devices_share_what_is_behind_them(fake):
-    (part,) = shared_parts.of_drive(fake, "loop0", {"transport": "loop"}, parse({"serial": "L"}), True)
+    (part,) = shared_parts.of_drive(fake, "loop0", Identity(transport="loop"), parse({"serial": "L"}), True)
     assert part.most_drives == 1

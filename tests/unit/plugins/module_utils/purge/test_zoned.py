@@ -43,7 +43,7 @@ class Drive:
             **LIMITS,
         )
         held = types.SimpleNamespace(
-            identity=vars(self.identity),
+            identity=self.identity,
             descriptor=lambda: self.handle,
             note_sentinels=lambda _blocks: None,
             check=lambda: None,
@@ -154,7 +154,7 @@ def test_a_zone_that_is_not_emptied_is_an_error(drive):
     ],
 )
 def test_tests_and_drives_belong_together(zoned, test, told):
-    identity = {"zone_model": "host-managed" if zoned else "host-aware"}
+    identity = Identity(zone_model="host-managed" if zoned else "host-aware")
     (made,) = planned.drive(tests=[{"name": "one", **test}]).tests
-    found = zones.misplaced_tests([made], identity.get("zone_model"))
+    found = zones.misplaced_tests([made], identity)
     assert found.startswith(told) and bool(found) == bool(told)

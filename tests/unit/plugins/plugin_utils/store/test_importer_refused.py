@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("sqlalchemy")
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import (
-    engine,
+    database,
     exports,
     import_records,
     importer,
@@ -53,11 +53,11 @@ def test_a_killed_transaction_leaves_nothing_of_its_host(url, run_dir, monkeypat
 
 def test_a_raw_file_that_leads_out_is_refused(url, run_dir, tmp_path):
     put(url, run_dir, raw=True)
-    connection = sqlite3.connect(engine.path(url))
+    connection = sqlite3.connect(database.path(url))
     connection.execute("UPDATE ssd_raw_file SET path = '../../evil' WHERE path = 'plan.json'")
     connection.commit()
     connection.close()
-    with engine.opened(url) as store, pytest.raises(StoreError, match="which would be outside"):
+    with database.opened(url) as store, pytest.raises(StoreError, match="which would be outside"):
         rawfiles.extract(store, run_dir.name, str(tmp_path / "back"))
     assert not (tmp_path / "evil").exists()
 
@@ -69,7 +69,7 @@ def test_a_damaged_run_is_told_and_the_others_go_on(url, run_dir, damage):
     other = run_dir.parent / "20261120T000000Z-other"
     other.mkdir()
     (other / "run.json").write_text(damage) if damage else shutil.rmtree(other)
-    with engine.opened(url, make=True) as store:
+    with database.opened(url, make=True) as store:
         done = importer.import_all(store, str(run_dir.parent))
     assert any(one.run_id == run_dir.name and one.changed for one in done)
     assert [bool(one.problems) for one in done if one.run_id == other.name] == [True] * bool(damage)
