@@ -9,6 +9,7 @@ Below one directory each drive NAME has:
   NAME.log     what nbdfuse said, and nbdkit until it served (then: syslog)
   NAME.pid     nbdkit's pid file
   NAME.socket  where nbdfuse finds nbdkit; gone once it has
+  NAME.power   there from when its power was cut until the drive has noticed (cut_power)
 Nothing of a drive needs its creator to live on. Standard library only: it runs before there is a virtual environment.
 """
 
@@ -42,7 +43,7 @@ END_TIMEOUT_S = 5
 # nbdfuse has ten threads, and a request that sleeps holds one: the queue depth that the drive sees. Each has a
 # connection of its own, and each connection so many of nbdkit's threads.
 CONNECTIONS, THREADS = 10, 4
-SUFFIXES = ("", ".json", ".log", ".pid", ".socket")
+SUFFIXES = ("", ".json", ".log", ".pid", ".socket", ".power")
 HERE = Path(__file__).resolve().parent
 
 
@@ -84,6 +85,18 @@ def model_plugin(
         **more,
     }
     return ["python", str(HERE / "nbdkit_plugin.py"), *(f"{key}={value}" for key, value in settings.items())]
+
+
+def power_file(directory, name):
+    """The file whose appearance cuts the power of a drive with a volatile cache."""
+    return Path(directory).resolve() / f"{name}.power"
+
+
+def cut_power(directory, name):
+    """Have a drive that was made with cache_bytes and power_file lose what is in its volatile cache, before it does
+    the next request.
+    """
+    power_file(directory, name).touch()
 
 
 def create(directory, name, plugin, sector_size=512):

@@ -57,7 +57,7 @@ def _is_own_file(path):
 def remove_files(directory, name):
     """Remove the files of a drive that is gone; the record last: while anything is left, the drive is found again."""
     record = Path(f"{directory}/{name}.json")
-    for suffix in (".log", ".pid", ".socket"):
+    for suffix in (".log", ".pid", ".socket", ".power"):
         path = Path(f"{directory}/{name}{suffix}")
         if _is_own_file(path):
             path.unlink()
