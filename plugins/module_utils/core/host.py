@@ -23,6 +23,8 @@ import typing as t
 from .files import append_line
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
+# What lies on these places is the system.
+SYSTEM_PLACES = ("/", "/boot", "/boot/efi", "/efi", "/usr", "/var")
 
 COMMAND_NOT_FOUND = 127
 CANNOT_RUN = 126

@@ -79,6 +79,7 @@ OPTION_KEYS: dict[str, _Option] = {
     "cpus": _Option(_is_cpus, 'a list of CPUs as the kernel writes it, such as "0-3,8"', None),
     # YAML reads a bare on and off as true and false.
     "write_cache": _Option(lambda value: isinstance(value, bool) or value in ("on", "off"), "on or off", None),
+    "plp": _Option(lambda value: isinstance(value, bool), "true or false", None),
 }
 # Options of the guard: they say what may be erased, not what is measured, so they may differ when a run goes on.
 OVERRIDES = ("allow", "ssd_overwrite_data", "release_evidence", "retired")
@@ -108,6 +109,8 @@ class Options(t.NamedTuple):
     cpus: str | None
     # on or off.
     write_cache: str | None
+    # Whether the drive is claimed to keep what it acknowledged without its power.
+    plp: bool | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,7 +156,7 @@ def _value_problem(key: str, value: t.Any) -> str | None:
         return f"{key} is empty; a variable may be undefined"
     if not value.isprintable():
         return f"{key} is {value!r}, with a character that cannot be printed; type it again"
-    if key == "serial" and _is_placeholder(re.sub(r"[ _-]", "", value).upper()):
+    if key == "serial" and is_placeholder(re.sub(r"[ _-]", "", value).upper()):
         return f"serial {value!r} is a placeholder that many drives report; name the drive by wwn or by_id"
     if key == "by_id" and re.fullmatch(r"\.{0,2}|.*/.*", by_id_name(value)):
         return f"by_id {value!r} is not a valid name in {BY_ID}"
@@ -166,7 +169,8 @@ def _value_problem(key: str, value: t.Any) -> str | None:
     return None
 
 
-def _is_placeholder(serial: str) -> bool:
+def is_placeholder(serial: str) -> bool:
+    """Return whether a serial number, in capitals and without blanks, is one that many devices report."""
     counted = len(serial) >= _LEAST_COUNTED and any(serial in text for text in _COUNTED)
     return counted or _NO_SERIAL.fullmatch(serial) is not None
 

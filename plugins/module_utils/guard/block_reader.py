@@ -14,23 +14,11 @@ import ctypes
 import errno
 import mmap
 import os
-import platform
-import struct
-import sys
 import types
 import typing as t
 
-# Numbers of io_setup, io_destroy, io_getevents, io_submit (arch/*/tables of Linux); an architecture that is not here
-# gets threads.
-_SYSCALLS = {
-    "x86_64": (206, 207, 208, 209),
-    "aarch64": (0, 1, 4, 2),
-    "riscv64": (0, 1, 4, 2),
-    "ppc64le": (227, 228, 229, 230),
-}
-_IOCB = struct.Struct("<QIIHhIQQqQII")  # include/uapi/linux/aio_abi.h, little-endian
-_EVENT = struct.Struct("<QQqq")
-_PREAD = 0
+from ..core import aio
+
 # What the kernel says of a block that a drive cannot give: lost (BLK_STS_MEDIUM), failing its check (PROTECTION,
 # TARGET), or without a reason.
 UNREADABLE = (errno.ENODATA, errno.EILSEQ, errno.EREMOTEIO, errno.EIO)
@@ -119,42 +107,36 @@ class BlockReader:
 
 
 class _Aio:
-    """io_submit(2) and io_getevents(2), which neither Python nor the C library has."""
+    """Reads of pieces by the kernel's asynchronous I/O."""
 
-    def __init__(self, context: int, handle: int, buffer: mmap.mmap, piece_bytes: int, count: int) -> None:
-        self._context = ctypes.c_ulong(context)
+    def __init__(self, context: ctypes.c_ulong, handle: int, buffer: mmap.mmap, piece_bytes: int, count: int) -> None:
+        self._context = context
         self._handle, self._piece_bytes = handle, piece_bytes
         self._view = (ctypes.c_char * len(buffer)).from_buffer(buffer)
         self._address = ctypes.addressof(self._view)
-        self._blocks = ctypes.create_string_buffer(_IOCB.size * count)
-        self._events = ctypes.create_string_buffer(_EVENT.size * count)
+        self._blocks = ctypes.create_string_buffer(aio.IOCB.size * count)
+        self._events = ctypes.create_string_buffer(aio.EVENT.size * count)
         start = ctypes.addressof(self._blocks)
-        self._pointers = (ctypes.c_void_p * count)(*(start + _IOCB.size * place for place in range(count)))
+        self._pointers = (ctypes.c_void_p * count)(*(start + aio.IOCB.size * place for place in range(count)))
 
     @classmethod
     def make(cls, handle: int, buffer: mmap.mmap, piece_bytes: int, count: int) -> _Aio | None:
         """None where this machine has none, or no more (fs.aio-max-nr)."""
-        if platform.machine() not in _SYSCALLS or sys.byteorder != "little" or ctypes.sizeof(ctypes.c_void_p) != 8:
-            return None
-        context = ctypes.c_ulong(0)
-        try:
-            _syscall(0, count, ctypes.byref(context))
-        except OSError:
-            return None
-        return cls(context.value, handle, buffer, piece_bytes, count)
+        context = aio.setup(count)
+        return None if context is None else cls(context, handle, buffer, piece_bytes, count)
 
     def read(self, offsets: t.Sequence[int]) -> list[int]:
         """For each offset how many bytes were read, or an error number below 0."""
         lengths = [0] * len(offsets)
         for place, offset in enumerate(offsets):
             address = self._address + place * self._piece_bytes
-            _IOCB.pack_into(
+            aio.IOCB.pack_into(
                 self._blocks,
-                place * _IOCB.size,
+                place * aio.IOCB.size,
                 place,
                 0,
                 0,
-                _PREAD,
+                aio.PREAD,
                 0,
                 self._handle,
                 address,
@@ -168,34 +150,18 @@ class _Aio:
         try:
             while submitted < len(offsets):
                 first = ctypes.byref(self._pointers, submitted * ctypes.sizeof(ctypes.c_void_p))
-                submitted += _syscall(3, self._context, len(offsets) - submitted, first)
+                submitted += aio.syscall(aio.SUBMIT, self._context, len(offsets) - submitted, first)
         finally:
             self._reap(submitted, lengths)  # else the kernel would write into the buffer later
         return lengths
 
     def _reap(self, count: int, lengths: list[int]) -> None:
         while count:
-            done = _syscall(2, self._context, count, count, self._events, None)
-            for place, _block, length, _more in _EVENT.iter_unpack(self._events.raw[: done * _EVENT.size]):
+            done = aio.syscall(aio.GETEVENTS, self._context, count, count, self._events, None)
+            for place, _block, length, _more in aio.EVENT.iter_unpack(self._events.raw[: done * aio.EVENT.size]):
                 lengths[place] = length
             count -= done
 
     def close(self) -> None:
         """Give the context back."""
-        _syscall(1, self._context)
-
-
-_libc = ctypes.CDLL(None, use_errno=True)
-
-
-def _syscall(which: int, *arguments: object) -> int:
-    """One of _SYSCALLS. Raises OSError; goes on where a signal came in between."""
-    number = ctypes.c_long(_SYSCALLS[platform.machine()][which])
-    given = [ctypes.c_long(value) if isinstance(value, int) else value for value in arguments]
-    while True:
-        done = _libc.syscall(number, *given)
-        if done >= 0:
-            return int(done)
-        code = ctypes.get_errno()
-        if code not in (errno.EINTR, errno.EAGAIN):
-            raise OSError(code, os.strerror(code))
+        aio.syscall(aio.DESTROY, self._context)

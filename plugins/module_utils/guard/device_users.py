@@ -9,7 +9,7 @@ import os
 import re
 import typing as t
 
-from ..core.host import Host, container
+from ..core.host import SYSTEM_PLACES, Host, container
 from ..drive import identity, loop
 from ..drive.device_nodes import key_at, other_nodes
 from ..tools import nvme
@@ -17,9 +17,6 @@ from .descriptors import GONE
 from .device_aliases import device_number, resolved, unescape
 from .facts import Facts, Machine, Mount, add
 from .open_handles import Programs, Watch
-
-# What lies on these places is the system (issue: resolve them through any number of layers).
-SYSTEM_PLACES = ("/", "/boot", "/boot/efi", "/efi", "/usr", "/var")
 
 # What is open or mounted there may block for ever when it is looked at.
 _REMOTE = re.compile(r"(nfs\d?|cifs|smb3?|ceph|9p|afs|lustre|gpfs|beegfs|fuse(\..+)?)$")

@@ -22,10 +22,10 @@ from ..records import base
 from ..records.measurement import Power
 from ..records.plan import PlannedDrive, PlannedTest
 from ..run.folder import Event
-from . import array, failure_logs, release_drive
+from . import array, failure_logs, power_cut, release_drive
 from .drive_context import NO_PURGE, DriveContext, Job
 from .drive_tests import DriveTests
-from .resume_state import crash_text, finished_tests, may_go_on, prepares, waiting
+from .resume_state import crash_text, finished_tests, may_go_on, prepares, under_way, waiting
 
 STOPPED = "the run was stopped"
 HOLDS_DATA = (
@@ -129,6 +129,7 @@ class Campaign:
         if station.drive in station.job.hung:
             raise Hangs(station.job.hung[station.drive])
         self._tests.settle_unfinished()
+        power_cut.verify_pending(station)
         station.guard("start")
         self._refuse_another()
         self._refuse_other_zones()
@@ -138,9 +139,11 @@ class Campaign:
         station.note("drive_started", tests=names, place=place._asdict(), power=base.to_json(self._power()), **seen)
         station.held.keep_as_evidence(self._tests.missed())
         station.held.content_is_ours()
-        # It writes a block at the start, where a zone may be written already.
+        # It writes a block: not to a drive that is to be read back, nor at the start, where a zone may be written.
+        goes_on = any(under_way(station.history, test.name) for test in station.plan.tests)
         writes = any(not test.self_test or test.purge.method != NO_PURGE.method for test in station.plan.tests)
-        if writes and not station.job.in_service and not zones.is_host_managed(station.held.identity.zone_model):
+        is_zoned = zones.is_host_managed(station.held.identity)
+        if writes and not goes_on and not station.job.in_service and not is_zoned:
             station.bench.check_fio()
         station.watchdog.call("look at the drive's world", lambda: station.conditions.begin(station.history))
         if station.conditions.baseline:
@@ -193,7 +196,7 @@ class Campaign:
         should not. Raises Refused.
         """
         held, drive = self._station.held, self._station.drive
-        wrong = zones.misplaced_tests(self._station.plan.tests, held.identity.zone_model)
+        wrong = zones.misplaced_tests(self._station.plan.tests, held.identity)
         if wrong:
             raise Refused(rules.refuse("wrong_zones", drive, held.path, wrong))
 

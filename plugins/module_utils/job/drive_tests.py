@@ -14,6 +14,7 @@ from ..machine import cpus
 from ..measure import fio, precondition_curve
 from ..measure.disturbances import DISTURBS, TOLD
 from ..measure.histogram import RoundHistograms
+from ..measure.power_cut_pattern import TooSmall
 from ..measure.sampler import Sampler
 from ..purge import purge_step
 from ..purge.method import PurgeError, Work
@@ -21,7 +22,7 @@ from ..records import base
 from ..records.measurement import Cause, Condition, Ended
 from ..records.plan import PlannedPurge, PlannedTest
 from ..run import criteria
-from ..run.reducer import AttemptReducer
+from ..run.reducer import EVENTS, AttemptReducer
 from ..tuning import write_cache
 from ..tuning.tuned_host import Drift
 from . import (
@@ -32,6 +33,7 @@ from . import (
     give_way,
     integrity,
     own_self_test,
+    power_cut,
     release_drive,
     resume_state,
     scrub,
@@ -50,6 +52,7 @@ from .resume_state import (
     not_begun,
     not_kept,
     prepares,
+    under_way,
     unprepared,
     without_its_state,
 )
@@ -67,6 +70,7 @@ NOT_COUNTED = (
     integrity.OthersWrote,
     before_read_back.NotPossible,
     own_self_test.NotOffered,
+    TooSmall,
     give_way.Busy,
 )
 NOT_TUNED = "the host was not tuned as planned: "
@@ -90,18 +94,28 @@ class DriveTests:
         # Results of every test that stands, those of jobs before too.
         self.finished = [result for result in station.results if result.outcome in criteria.KEPT_OUTCOMES]
         # Those that a job before cut short: their drive's health counts.
-        self._cut_short = [result for result in station.results if result.outcome == "interrupted"]
+        goes_on = [(test.name, under_way(station.history, test.name)) for test in station.plan.tests]
+        self._cut_short = [
+            result
+            for result in station.results
+            if result.outcome == "interrupted" and (result.test, result.attempt) not in goes_on
+        ]
         # Of the test that is under way.
         self._tails = RoundHistograms()
 
     def run(self, test: PlannedTest) -> str:
         """One test; its outcome. An exception that ends the campaign is journalled here first."""
+        goes_on = under_way(self._station.history, test.name)
         number = 1 + sum(r["event"] == "test_started" and r.get("test") == test.name for r in self._station.history)
-        attempt = Attempt(test.name, number)
-        self._station.reducer = reducer = AttemptReducer(test, number, self._station.job.validity)
+        attempt = Attempt(test.name, goes_on or number)
+        reducer = AttemptReducer(test, attempt.attempt, self._station.job.validity)
+        for event in self._station.history if goes_on else ():
+            if event["event"] in EVENTS and (event["test"], event["attempt"]) == attempt:
+                reducer.take(event)
+        self._station.reducer = reducer
         self._tails = RoundHistograms()
         try:
-            self._work_through(test, attempt, reducer)
+            self._work_through(test, attempt, reducer, bool(goes_on))
             return self.finished[-1].outcome
         except (fio.Interrupted, Refused, Hangs):
             raise
@@ -114,9 +128,10 @@ class DriveTests:
         finally:
             self._station.reducer = None
 
-    def _work_through(self, test: PlannedTest, attempt: Attempt, reducer: AttemptReducer) -> None:
-        """A test from its purge to its end."""
-        self._station.note("test_started", title=test.title, **attempt._asdict())
+    def _work_through(self, test: PlannedTest, attempt: Attempt, reducer: AttemptReducer, goes_on: bool) -> None:
+        """A test from its purge to its end. goes_on: a job before began it, and this one goes on with it."""
+        if not goes_on:
+            self._station.note("test_started", title=test.title, **attempt._asdict())
         self.alone = not test.array
         identity = self._station.held.identity
         self._station.kernel_log.begin_test(self._station.name, identity.transport, attempt._asdict())
@@ -133,7 +148,7 @@ class DriveTests:
         reasons: list[str] = []
         disturbed: list[str] = []
         try:
-            made = self._prepare_and_measure(test, attempt, reducer, sampler)
+            made = self._prepare_and_measure(test, attempt, reducer, sampler, goes_on)
             self._station.look()
             disturbed = self._look_around(lambda: self._station.conditions.end_test(test, sampler))
             if made:
@@ -181,12 +196,13 @@ class DriveTests:
             within(STOPPED_LOOK_S, "look at the drive", lambda: self._station.conditions.end_failed_test(sampler))
 
     def _prepare_and_measure(
-        self, test: PlannedTest, attempt: Attempt, reducer: AttemptReducer, sampler: Sampler
+        self, test: PlannedTest, attempt: Attempt, reducer: AttemptReducer, sampler: Sampler, goes_on: bool
     ) -> array.Array | None:
-        """Purge, fill and rounds; the array that they were made on."""
+        """Purge, fill and rounds; the array that they were made on. goes_on: purge and fill are done."""
         self._self_tests.settle()
         self._unprepared = failed(test.name) if prepares(test) else self._unprepared
-        self._purge(test, attempt)
+        if not goes_on:
+            self._purge(test, attempt)
         self._station.make_settings_again(attempt)
         if test.purge.method != "none":
             self._station.bench.settle()
@@ -196,13 +212,15 @@ class DriveTests:
             self._station, test, attempt
         ):
             self._begin_kernel_log()
-            self._precondition(test, attempt)
+            if not goes_on:
+                self._precondition(test, attempt)
             self._unprepared = "" if prepares(test) else self._unprepared
             is_kept = integrity.write_and_read_back(self._station, test, attempt, self._plan_left_s(test))
             if test.cells and not is_kept:
                 # Its cells would overwrite what is wrong, for figures that nobody may trust.
                 self._unprepared = not_kept(test.name)
                 return made
+            power_cut.cut_cycles(self._station, test, attempt)
             own_self_test.perform(self._station, self._self_tests, test, attempt, self._plan_left_s(test))
             scrub.perform(self._station, test, attempt)
             self._measure(test, attempt, reducer, lambda: self._causes_since_last(sampler, made, attempt))

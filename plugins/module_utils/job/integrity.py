@@ -23,6 +23,7 @@ from ..measure import fio, transfer
 from ..measure.block_pattern import BLOCK_BYTES, Pattern, numbered
 from ..measure.rounds import cell_s
 from ..records.base import to_json
+from ..records.identity import Identity
 from ..records.measurement import IntegrityDetails, PassEnd, WrongBlock
 from ..records.plan import MOST_PASSES, PlannedIntegrity, PlannedTest
 from ..run.criteria import integrity_text, is_of_drive
@@ -44,6 +45,11 @@ PARTS = 100
 PAUSE_NEWS_S = 5.0
 # The parts of an identity that no two drives share.
 _NAMES = ("serial", "wwn", "backing_file")
+
+
+def drive_number(identity: Identity, drive: str) -> int:
+    """Return the number of a drive that stands in the blocks that are written to it."""
+    return numbered(32, *(str(getattr(identity, name)) for name in _NAMES), drive)
 
 
 class OthersWrote(Exception):
@@ -85,8 +91,8 @@ class ReadBack:
         self._station, self._test, self._attempt = station, test, attempt
         self._asked = asked
         self._before = BeforeReadBack(station, asked, attempt)
-        identity, run_id = station.held.identity, station.job.run_dir.run_id
-        self._drive = numbered(32, *(str(getattr(identity, name)) for name in _NAMES), station.drive)
+        run_id = station.job.run_dir.run_id
+        self._drive = drive_number(station.held.identity, station.drive)
         self._names = (run_id, station.drive, *attempt)
         self._size_bytes = station.active_bytes(test)
         self._patterns: list[Pattern] = []

@@ -49,7 +49,7 @@ def may_keep_data(test: PlannedTest, method: str) -> bool:
     the drive itself. Where the purge is all that was asked for, it has to do its work.
     """
     known = methods.METHODS.get(method)
-    writes = test.precondition or test.integrity or any(cell.read_pct < 100 for cell in test.cells)
+    writes = test.precondition or test.integrity or test.power_cut or any(cell.read_pct < 100 for cell in test.cells)
     return bool(known and known.is_hint and writes)
 
 
@@ -119,6 +119,19 @@ def _is_filled(record: Event | None) -> bool:
     return record is not None
 
 
+def under_way(history: t.Iterable[Event], test: str) -> int:
+    """Return the attempt at a power-cut test that jobs before this one armed and did not end: it goes on, whatever they
+    died of. 0: there is none.
+    """
+    armed, ended = 0, set()
+    for event in history:
+        if event.get("test") == test and event["event"] == "power_cut_armed":
+            armed = event["attempt"]
+        elif event.get("test") == test and event["event"] == "test_finished":
+            ended.add(event["attempt"])
+    return 0 if armed in ended else armed
+
+
 def finished_tests(results: t.Iterable[AttemptResult]) -> set[str]:
     """Return the tests of one drive that stand, from its results."""
     return {result.test for result in results if result.outcome in KEPT_OUTCOMES}
@@ -175,6 +188,8 @@ def longest_test_s(test: PlannedTest, size_bytes: int, bytes_per_s: float | None
     if rounds_s is None or (written and not bytes_per_s):
         return None
     pauses_s = test.integrity.between_s(passes) if test.integrity else 0.0
+    cut = test.power_cut
+    pauses_s += cut.cycles * (cut.max_write_s + cut.back_s) if cut else 0
     pauses_s += self_test.SHORT_S * (test.self_test == self_test.SHORT)
     pauses_s += test.in_service_s()
     return rounds_s + pauses_s + (written / bytes_per_s if written and bytes_per_s else 0.0)

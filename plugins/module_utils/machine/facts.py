@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import platform
 import re
@@ -14,7 +15,7 @@ from ..core.host import BOOT_ID, Host
 from ..core.sysfs import number
 from ..records import base
 from ..records.host_snapshot import HostIdentity, Tool
-from . import fio_trial
+from . import cut_reach, fio_trial
 
 # A build of a git clone tells its commits after the last tag that the clone has ("3.3-3118-ga1ce").
 _VERSION = re.compile(r"[0-9]+(\.[0-9]+)+(-[0-9]+-g[0-9a-f]+)?")
@@ -23,12 +24,16 @@ TOOLS = ("fio", "wipefs", "blkid", "blkdiscard", "setpriv", "systemd-run")
 OPTIONS: dict[str, t.Any] = {
     "tools": {"type": "list", "elements": "str", "default": list(TOOLS)},
     "fio_engines": {"type": "list", "elements": "str", "default": []},
+    "cut_reach_of": {"type": "path"},
 }
 
 
 def module_result(host: Host, options: dict[str, t.Any]) -> dict[str, t.Any]:
     """Return the result of the module host_info."""
-    return {"host_info": base.to_json(gather(host, options["tools"], options["fio_engines"]))}
+    found = gather(host, options["tools"], options["fio_engines"])
+    if options["cut_reach_of"]:
+        found = dataclasses.replace(found, cut_reach=cut_reach.read(host, options["cut_reach_of"]))
+    return {"host_info": base.to_json(found)}
 
 
 def gather(host: Host, tools: t.Iterable[str] = TOOLS, fio_engines: t.Sequence[str] = ()) -> HostIdentity:

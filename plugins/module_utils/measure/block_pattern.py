@@ -32,12 +32,12 @@ BLOCK_BYTES = 4096
 CHUNK_BYTES = 1 << 20
 # I/Os in flight.
 THREADS = 8
-_WORDS = SECTOR_BYTES // 8
-_MASK = (1 << 64) - 1
+WORDS = SECTOR_BYTES // 8
+MASK = (1 << 64) - 1
 # Of fio 3.32 and newer (lib/rand.c): the first words are these multiples of the seed, each later one so many times the
 # fourth before it.
 _FIRST, _FACTOR = (1, 2, 3, 5), 0x61C8864680B583EB
-_MULTIPLES = [_FIRST[place % 4] * pow(_FACTOR, place // 4, 1 << 64) & _MASK for place in range(_WORDS)]
+MULTIPLES = [_FIRST[place % 4] * pow(_FACTOR, place // 4, 1 << 64) & MASK for place in range(WORDS)]
 # Words that are set: the address in bytes; the drive (32 bits); the writing (30 bits); the check of these two.
 ADDRESS, DRIVE, WRITING, CHECK = 0, 6, 7, 8
 # Sectors of different seeds; a chunk is a run of them that begins anywhere, so that no chunk is like its neighbours.
@@ -69,10 +69,10 @@ class Pattern:
         """Return its sectors, of 2 MiB; they are made the first time."""
         if self._sectors is None:
             seeds = array("Q", hashlib.shake_256(self.key.encode()).digest(8 * _SEEDS))
-            words = array("Q", [(seed | 1) * multiple & _MASK for seed in seeds for multiple in _MULTIPLES])
+            words = array("Q", [(seed | 1) * multiple & MASK for seed in seeds for multiple in MULTIPLES])
             stamp = ((DRIVE, self.drive), (WRITING, self.writing), (CHECK, check_of(self.drive, self.writing)))
             for place, value in stamp:
-                words[place::_WORDS] = array("Q", [value]) * _SEEDS
+                words[place::WORDS] = array("Q", [value]) * _SEEDS
             self._sectors = memoryview(words).cast("B")
         return self._sectors
 
@@ -85,7 +85,7 @@ class Pattern:
         chunk, place = divmod(offset, CHUNK_BYTES)
         start = chunk * _STEP % _STARTS * SECTOR_BYTES + place
         target[:] = self.make()[start : start + len(target)]
-        target.cast("Q")[ADDRESS::_WORDS] = memoryview(array("Q", range(offset, offset + len(target), SECTOR_BYTES)))
+        target.cast("Q")[ADDRESS::WORDS] = memoryview(array("Q", range(offset, offset + len(target), SECTOR_BYTES)))
 
     def data(self, offset: int, length: int) -> bytes:
         """Return what lies at an offset, up to the end of the chunk."""

@@ -111,42 +111,54 @@ def _follow(
     wrong: t.Callable[[WrongBlock], None],
     silent_s: float,
 ) -> Done:
-    pipe = t.cast("t.IO[bytes]", process.stdout).fileno()
-    done_bytes, moved_s, rest = 0, time.monotonic(), b""
+    done_bytes, moved_s = 0, time.monotonic()
+    for told in read_lines(process, stop):
+        if time.monotonic() - moved_s > silent_s:
+            raise DriveError(f"the drive did no I/O for {silent_s:g} s: it hangs")
+        if told is None:
+            continue
+        if "end" in told:
+            tick(told["done_bytes"] / asked.size_bytes)
+            return Done(told["end"], told["done_bytes"], 0.0)
+        if "failed" in told:
+            raise failed(told)
+        if "wrong" in told:
+            moved_s = time.monotonic()
+            found = base64.b64decode(told["found"]) if told["errno"] is None else None
+            wrong(WrongBlock(told["wrong"], found, told["errno"] or 0))
+        elif told["done_bytes"] > done_bytes:
+            done_bytes, moved_s = told["done_bytes"], time.monotonic()
+            tick(done_bytes / asked.size_bytes)
+    raise ended(process)
+
+
+def read_lines(process: subprocess.Popen[bytes], stop: threading.Event) -> t.Iterator[dict[str, t.Any] | None]:
+    """Yield what each line of JSON says that a process writes, and None where it writes none for a while; until it
+    closes its output. Raises Interrupted.
+    """
+    pipe, rest = t.cast("t.IO[bytes]", process.stdout).fileno(), b""
     with selectors.DefaultSelector() as selector:
         selector.register(pipe, selectors.EVENT_READ)
         while True:
             if stop.is_set():
                 raise Interrupted()
-            if time.monotonic() - moved_s > silent_s:
-                raise DriveError(f"the drive did no I/O for {silent_s:g} s: it hangs")
             if not selector.select(timeout=WAKE_S):
+                yield None
                 continue
             part = os.read(pipe, 1 << 20)
             if not part:
-                raise _ended(process)
+                return
             *lines, rest = (rest + part).split(b"\n")
-            for told in map(json.loads, lines):
-                if "end" in told:
-                    tick(told["done_bytes"] / asked.size_bytes)
-                    return Done(told["end"], told["done_bytes"], 0.0)
-                if "failed" in told:
-                    raise _failed(told)
-                if "wrong" in told:
-                    moved_s = time.monotonic()
-                    found = base64.b64decode(told["found"]) if told["errno"] is None else None
-                    wrong(WrongBlock(told["wrong"], found, told["errno"] or 0))
-                elif told["done_bytes"] > done_bytes:
-                    done_bytes, moved_s = told["done_bytes"], time.monotonic()
-                    tick(done_bytes / asked.size_bytes)
+            yield from map(json.loads, lines)
 
 
-def _failed(told: t.Mapping[str, t.Any]) -> DriveError:
+def failed(told: t.Mapping[str, t.Any]) -> DriveError:
+    """Return what a process tells that the drive did not do."""
     why = os.strerror(told["errno"]) if told["errno"] else "only a part of it was done"
     return DriveError(f"the drive did not do a {told['failed']} at byte {told['offset']}: {why}")
 
 
-def _ended(process: subprocess.Popen[bytes]) -> Exception:
+def ended(process: subprocess.Popen[bytes]) -> Exception:
     """Return why a process ended that did not say so itself."""
     error = t.cast("t.IO[bytes]", process.stderr).read()
     process.wait()

@@ -15,6 +15,7 @@ from .base import Annotated, CellId, Count, Limits, NotNegative, Number, OrMissi
 from .health import HealthChange, Wear
 from .in_service import ScrubDetails
 from .measurement import Cause, CauseName, Chosen, Condition, IntegrityDetails, Level, Rates, SeenQueue, SelfTestDetails
+from .power_cut import PowerCutDetails
 from .vendor_tools import VendorSettings
 
 # The only names that a figure may have: a column of results.csv is named like it.
@@ -185,4 +186,5 @@ class AttemptResult:
     health: t.Optional[HealthChange] = None
     integrity: OrMissing[IntegrityDetails] = None
     self_test: OrMissing[SelfTestDetails] = None
+    power_cut: OrMissing[PowerCutDetails] = None
     scrub: OrMissing[ScrubDetails] = None

@@ -46,6 +46,7 @@ from .measurement import (
     SelfTestDetails,
     TestEnd,
 )
+from .power_cut import PowerCutArmed, PowerCutCycle
 from .purge import PurgeEnd, PurgeStart
 from .storage_layers import AssembledArray, FilesystemDetails, FilesystemEnd
 from .vendor_tools import VendorSettings
@@ -127,7 +128,16 @@ class Guard(DriveEvent):
     """The guard checked a drive before a step."""
 
     step: t.Literal[
-        "calibration", "start", "purge", "array", "filesystem", "precondition", "integrity", "self_test", "measure"
+        "calibration",
+        "start",
+        "purge",
+        "array",
+        "filesystem",
+        "precondition",
+        "integrity",
+        "power_cut",
+        "self_test",
+        "measure",
     ]
     eligible: bool
     refusals: t.List[Refusal]
@@ -274,6 +284,16 @@ class Integrity(IntegrityDetails, TestEvent):
 
 
 @dataclass(frozen=True)
+class CutArmed(PowerCutArmed, TestEvent):
+    """Before the first write of a cycle of a power-cut test."""
+
+
+@dataclass(frozen=True)
+class CutCycle(PowerCutCycle, TestEvent):
+    """What a cycle of a power-cut test left was compared with what the drive had acknowledged."""
+
+
+@dataclass(frozen=True)
 class SelfTest(SelfTestDetails, TestEvent):
     """A self-test that the run had the drive do has ended."""
 
@@ -406,6 +426,8 @@ EVENTS: t.Dict[str, t.Any] = {
     "filesystem_unmounted": FilesystemUnmounted,
     "fill_curve": FillCurve,
     "integrity": Integrity,
+    "power_cut_armed": CutArmed,
+    "power_cut_cycle": CutCycle,
     "self_test": SelfTest,
     "scrub": Scrub,
     "histogram": Histogram,

@@ -27,6 +27,36 @@ Tools = t.Dict[str, t.Optional[Tool]]
 
 
 @dataclass(frozen=True)
+class CutFilesystem:
+    """A mounted file system. drives: below it, by kernel name; none where no block device is."""
+
+    path: Annotated[str, Limits(max_length=500)]
+    source: Annotated[str, Limits(max_length=500)]
+    kind: Word
+    drives: Annotated[t.List[Annotated[str, Limits(max_length=100)]], Limits(max_items=100)]
+
+
+@dataclass(frozen=True)
+class CutReach:
+    """What a cut of the host's power reaches, and by what a BMC proves to be this host's (docs/power-cut.md)."""
+
+    # Of DMI; null where there is none, or it may not be read.
+    uuid: t.Optional[Annotated[str, Limits(max_length=100)]]
+    # Of DMI: of the product, its board and its chassis.
+    serials: Annotated[t.List[Annotated[str, Limits(max_length=200)]], Limits(max_items=3)]
+    # The file system of ssd_state_dir, where acknowledgements are recorded.
+    state_dir: t.Optional[CutFilesystem]
+    # File systems of the system itself.
+    system: Annotated[t.List[CutFilesystem], Limits(max_items=20)]
+    # The first of those beside it, and how many there are.
+    further: Annotated[t.List[CutFilesystem], Limits(max_items=20)]
+    further_count: Count
+    # Virtual machines and containers that run: the first, and how many.
+    guests: Annotated[t.List[Annotated[str, Limits(max_length=200)]], Limits(max_items=20)]
+    guests_count: Count
+
+
+@dataclass(frozen=True)
 class HostIdentity:
     """Which host this is, which boot, how big, and which tools it has."""
 
@@ -52,6 +82,8 @@ class HostIdentity:
     ] = None
     # How many I/Os of libaio may be in flight beside those of now: fs.aio-max-nr less fs.aio-nr.
     aio_left: OrMissing[t.Optional[Count]] = None
+    # Where it was asked for.
+    cut_reach: OrMissing[CutReach] = None
 
 
 @dataclass(frozen=True)

@@ -98,6 +98,28 @@ class PlannedIntegrity:
         return passes * self.left_alone_s + (passes - 1) * self.heat_s
 
 
+PowerCutMode = t.Literal["hard", "warm", "pull"]
+_Seconds = Annotated[int, Limits(minimum=1, maximum=86400)]
+
+
+@dataclass(frozen=True)
+class PlannedPowerCut:
+    """Power is cut while the drive is written to, so many times, and what it acknowledged is read back
+    (docs/power-cut.md).
+    """
+
+    cycles: Annotated[int, Limits(minimum=1, maximum=10000)]
+    # hard: the host's power, by its BMC; warm: a reset of the host, its power stays; pull: the drive's slot alone.
+    mode: PowerCutMode
+    # Between the first acknowledged writes and the cut: a random time within these.
+    min_write_s: _Seconds = 5
+    max_write_s: _Seconds = 30
+    # How long the host, or with pull the drive, may take to come back.
+    back_s: _Seconds = 900
+    # The entry's claim that the drive keeps what it acknowledged without its power; null: none is made.
+    plp: t.Optional[bool] = None
+
+
 @dataclass(frozen=True)
 class PlannedPurge:
     """The purge of a test; the fields of a PlannedFill are there where an overwrite may be the method."""
@@ -201,6 +223,7 @@ class PlannedTest:
     filesystem: t.Optional[PlannedFilesystem] = None
     array: t.Optional[PlannedArray] = None
     integrity: OrMissing[PlannedIntegrity] = None
+    power_cut: OrMissing[PlannedPowerCut] = None
     # The drive's own, which the run starts.
     self_test: OrMissing[t.Literal["short", "extended"]] = None
     # It is for drives that hold data (ssd_mode: read_only).

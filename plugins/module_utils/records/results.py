@@ -33,6 +33,7 @@ from .identity import Identity
 from .in_service import ScrubDetails
 from .measurement import Power
 from .plan import NotApplicable
+from .power_cut import PowerCutDetails
 from .purge import PurgeDetails
 from .storage_layers import ArrayDetails, FilesystemDetails, Member
 from .vendor_tools import VendorSettings
@@ -86,7 +87,7 @@ class Brief:
     nvme_poll_queues: Short = None
 
 
-HostState = t.Literal["ok", "unreachable", "failed", "unfinished", "started"]
+HostState = t.Literal["ok", "unreachable", "failed", "lost_power", "unfinished", "started"]
 
 
 @dataclass(frozen=True)
@@ -215,6 +216,7 @@ class TestRecord(RecordOfRun):
     filesystem: OrMissing[FilesystemDetails] = None
     # Of a test that reads back what it wrote.
     integrity: OrMissing[measurement.IntegrityDetails] = None
+    power_cut: OrMissing[PowerCutDetails] = None
     # Of a test that has the drive test itself.
     self_test: OrMissing[measurement.SelfTestDetails] = None
     # Of a test that reads a part of a drive in service.

@@ -29,6 +29,20 @@ class LastFigure:
 
 
 @dataclass(frozen=True)
+class PowerCutStatus:
+    """Where a drive is in a cycle of power cuts. writing: its first acknowledgements are on record, so the power may be
+    cut; cut: the drive is gone from its slot.
+    """
+
+    # The one under way, counted from 1.
+    cycle: Count
+    cycles: Positive
+    step: t.Literal["preparing", "writing", "cut", "verifying"]
+    # When it came to this step.
+    since: _StatusTime
+
+
+@dataclass(frozen=True)
 class DriveStatus:
     """Where a drive is."""
 
@@ -37,7 +51,16 @@ class DriveStatus:
     path: t.Optional[str]
     # self_test: it waits for one that somebody else started; device_self_test: for its own.
     phase: t.Literal[
-        "queued", "guard", "purge", "precondition", "integrity", "measure", "self_test", "device_self_test", "done"
+        "queued",
+        "guard",
+        "purge",
+        "precondition",
+        "integrity",
+        "power_cut",
+        "measure",
+        "self_test",
+        "device_self_test",
+        "done",
     ]
     # Set with the phase done.
     outcome: t.Optional[t.Literal["complete", "refused", "error", "interrupted"]]
@@ -62,6 +85,8 @@ class DriveStatus:
     # How long at most until it should change again, while the drive is under way: then watch says "no news". null:
     # the drive does not report its progress.
     news_within_s: t.Optional[NotNegative]
+    # Of the phase power_cut.
+    power_cut: t.Optional[PowerCutStatus] = None
 
     JSON_SCHEMA: t.ClassVar[Json] = {
         "if": {"properties": {"phase": {"const": "done"}}},

@@ -16,6 +16,7 @@ from ..records.attempt import AttemptResult
 from ..records.health import HealthChange, HealthInArray
 from ..records.in_service import ScrubDetails
 from ..records.measurement import IntegrityDetails, SelfTestDetails
+from ..records.power_cut import CutFault, PowerCutCycle, PowerCutDetails
 
 # An entry of ssd_criteria, as it was given.
 Criterion = t.Mapping[str, t.Any]
@@ -109,6 +110,97 @@ def integrity_text(found: IntegrityDetails) -> str:
     return f"{more}{wrong:,} block{of_several} of {size} not read back as written ({kinds}){''.join(first)}"
 
 
+# What a power-cut test found wrong, in words.
+_CUT_WORDS: t.Mapping[str, str] = {
+    "lost_flushed": "acknowledged and flushed, and lost",
+    "stale": "not written in that cycle, and changed or older than before",
+    "resurrected": "trimmed and read as blank, and back with old data",
+    "misplaced": "holding what was written to another place",
+    "foreign": "holding data of another run or drive",
+    "corrupt": "damaged",
+    "unreadable": "unreadable",
+}
+
+
+def power_cut_faults(found: PowerCutDetails) -> list[str]:
+    """Return what a drive did wrong at power cuts, a sentence for each kind; [] where it kept what it had to."""
+    texts = []
+    gone = [cycle.cycle for cycle in found.cycles if not cycle.found]
+    if gone:
+        texts.append(f"the drive did not come back after cut {gone[0]}")
+    for kind in t.get_args(CutFault):
+        texts += _of_cycles(found, kind, _CUT_WORDS[kind])
+    claimed = [cycle for cycle in found.cycles if cycle.lost_acknowledged and _keeps_all(cycle)]
+    if claimed:
+        why = "its write cache is off"
+        if claimed[0].plp_claimed:
+            no_cache = claimed[0].vwc is False
+            why = f"it claims power-loss protection ({'no volatile write cache' if no_cache else 'plp: true'})"
+        blocks = sum(cycle.lost_acknowledged for cycle in claimed)
+        texts.append(f"{why}, and it lost {blocks:,} block{'s' * (blocks != 1)} that it had acknowledged, unflushed")
+    elif texts and any(cycle.lost_flushed and cycle.plp_claimed for cycle in found.cycles):
+        texts.append("it claims power-loss protection, and lost even what was flushed")
+    return texts
+
+
+def _keeps_all(cycle: PowerCutCycle) -> bool:
+    """Return whether a drive has to keep what it acknowledged without a flush."""
+    return cycle.plp_claimed or cycle.write_cache == "off"
+
+
+def _of_cycles(found: PowerCutDetails, kind: str, words: str) -> list[str]:
+    having = [cycle for cycle in found.cycles if getattr(cycle, kind)]
+    if not having:
+        return []
+    blocks = sum(getattr(cycle, kind) for cycle in having)
+    first = next((one for one in having[0].first or () if one.kind == kind), None)
+    where = f", first at byte {first.offset_bytes}: {first.found}" if first else ""
+    return [f"{blocks:,} block{'s' * (blocks != 1)} {words} (in {len(having)} of {_cuts(found)} cuts{where})"]
+
+
+def _cuts(found: PowerCutDetails) -> int:
+    return sum(cycle.cut for cycle in found.cycles)
+
+
+def power_cut_remarks(found: PowerCutDetails) -> list[str]:
+    """Return what of power cuts speaks against no drive, and is worth a word."""
+    texts, done = [], [cycle for cycle in found.cycles if cycle.cut]
+    torn = sum(cycle.torn for cycle in found.cycles)
+    if torn:
+        stated = next((cycle.atomic_write_bytes for cycle in found.cycles if cycle.torn), None)
+        promised = f"a write of up to {stated:,} bytes is whole" if stated else "a logical block is whole"
+        texts.append(f"{torn:,} write{'s were' if torn != 1 else ' was'} torn, though by its own statement {promised}")
+    lost = sum(cycle.lost_acknowledged for cycle in found.cycles if not _keeps_all(cycle))
+    if lost:
+        texts.append(f"{lost:,} acknowledged block{'s' * (lost != 1)} that no flush covered lost, as is allowed")
+    clean = sum(cycle.clean is True for cycle in done)
+    if clean:
+        texts.append(f"{clean} of {len(done)} cuts count as clean: the drive's unsafe shutdowns did not rise")
+    if any(cycle.clean is None for cycle in done):
+        texts.append("the drive does not count unsafe shutdowns, so nothing proves that each cut reached it")
+    slower = [cycle for cycle in done if cycle.found and cycle.link_before != cycle.link_after]
+    if slower:
+        texts.append(f"its link was {slower[0].link_before} before a cut, and {slower[0].link_after} after it")
+    if any(cycle.fua == "kernel" for cycle in done):
+        texts.append("FUA was tried as a write and a flush: the kernel sends the drive no FUA")
+    return texts
+
+
+def power_cut_text(found: PowerCutDetails) -> str:
+    """Return what power cuts came to, in one line."""
+    faults = power_cut_faults(found)
+    if faults:
+        return "; ".join(faults)
+    flushed, done = sum(cycle.writes_flushed for cycle in found.cycles), _cuts(found)
+    return f"all of {flushed:,} acknowledged and flushed writes survived {done} power cut{'s' * (done != 1)}"
+
+
+def lost_in_cuts(result: AttemptResult) -> list[str]:
+    """Return what a drive did wrong at the power cuts of a test, as a sentence."""
+    found = result.power_cut
+    return [f"{result.test}: {power_cut_text(found)}"] if found and power_cut_faults(found) else []
+
+
 def failed_self_test(result: AttemptResult) -> list[str]:
     """Return what a drive's own self-test found, which the run had it do, as a sentence; [] where it failed not."""
     found = result.self_test
@@ -179,7 +271,10 @@ def missed(
 ) -> list[str]:
     """Return what a drive of a model missed, or did not keep, as sentences. finished: the results of its tests."""
     found = [
-        text for result in finished for text in (*wrong_blocks(result), *failed_self_test(result), *unreadable(result))
+        text
+        for result in finished
+        for found_wrong in (wrong_blocks, lost_in_cuts, failed_self_test, unreadable)
+        for text in found_wrong(result)
     ]
     found += [
         f"{result.test}: {text}"

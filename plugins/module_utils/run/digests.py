@@ -24,7 +24,10 @@ _OF_DRIVE = ("drive", "selector", "expected", "tests")
 # Of a test, beside its purge, fill, rule, cells and points; what only some have.
 _OF_TEST, _OF_SOME = (
     ("latency_targets_us", "last_rounds", "write_cache"),
-    ("active_range_max_bytes", "cell_order", "filesystem", "array", "integrity", "self_test", "in_service", "scrub"),
+    (
+        *("active_range_max_bytes", "cell_order", "filesystem", "array", "integrity", "power_cut"),
+        *("self_test", "in_service", "scrub"),
+    ),
 )
 
 

@@ -222,6 +222,7 @@ class RunReducer:
             filesystem=attempt.details("filesystem", FilesystemDetails),
             integrity=result.integrity,
             self_test=result.self_test,
+            power_cut=result.power_cut,
             scrub=result.scrub,
         )
 

@@ -30,7 +30,8 @@ from ..records.events import KernelEvent
 from ..records.in_service import ScrubDetails
 from ..records.measurement import Cause, Chosen, IntegrityDetails, SelfTestDetails, TestEnd
 from ..records.plan import PlannedTest, Validity
-from .criteria import MEASURED, is_of_drive
+from ..records.power_cut import PowerCutCycle, PowerCutDetails
+from .criteria import MEASURED, is_of_drive, power_cut_faults
 from .folder import Event
 
 # What stands for the end of a test that has none, as its job was killed.
@@ -49,7 +50,8 @@ _DAMAGED = (KeyError, TypeError, ValueError, IndexError, AttributeError, Arithme
 UNSEEN_THROTTLING = {"throttled", "temperature", "world", "health", "samples"}
 # The events that a result is made of.
 EVENTS = (
-    *("measurement_started", "cell", "round", "histogram", "integrity", "self_test", "scrub", "test_finished"),
+    *("measurement_started", "cell", "round", "histogram", "integrity", "self_test", "power_cut_cycle", "scrub"),
+    "test_finished",
     *journaled_health.EVENTS,
 )
 
@@ -88,6 +90,7 @@ class AttemptReducer:
         self._longest_io_s: float | None = None
         self._integrity: IntegrityDetails | None = None
         self._self_test: SelfTestDetails | None = None
+        self._cuts: list[PowerCutCycle] = []
         self._scrub: ScrubDetails | None = None
         self._health, self._lines = JournaledHealth(), lines
         # By its cells.
@@ -112,6 +115,8 @@ class AttemptReducer:
             self._integrity = base.parse(IntegrityDetails, event)
         elif kind == "self_test":
             self._self_test = base.parse(SelfTestDetails, event)
+        elif kind == "power_cut_cycle":
+            self._cuts.append(base.parse(PowerCutCycle, event))
         elif kind == "scrub":
             self._scrub = base.parse(ScrubDetails, event)
         elif kind == "test_finished":
@@ -242,8 +247,13 @@ class AttemptReducer:
             health=end.health,
             integrity=self._integrity,
             self_test=self._self_test,
+            power_cut=self._power_cut(),
             scrub=self._scrub,
         )
+
+    def _power_cut(self) -> PowerCutDetails | None:
+        asked = self._test.power_cut
+        return PowerCutDetails(asked.mode, asked.cycles, self._cuts) if asked and self._cuts else None
 
     def _throttled(self, end: TestEnd, causes: DisturbedRounds) -> dict[str, float | None]:
         unknown = {item.cause for item in end.conditions if item.level == disturbances.UNKNOWN}
@@ -264,7 +274,9 @@ class AttemptReducer:
     def _outcome(self, end: TestEnd, causes: DisturbedRounds) -> tuple[Outcome, list[str]]:
         reasons, disturbed = list(end.reasons), list(end.disturbed)
         tested = self._self_test.result if self._self_test else ""
+        cuts = self._power_cut()
         wrong = bool(self._integrity and is_of_drive(self._integrity, end.ended))
+        wrong = wrong or bool(cuts and power_cut_faults(cuts))
         unreadable = bool(self._scrub and self._scrub.unreadable_blocks)
         if end.ended == "interrupted" and (wrong or unreadable or tested == "failed"):
             # It stands, so that no second attempt erases what the drive is kept for.
@@ -278,6 +290,10 @@ class AttemptReducer:
             return ("complete", reasons) if wrong else ("invalid", ["no round was completed", *disturbed])
         if self._test.integrity and not self._is_read_back(self._test.integrity.passes):
             return "invalid", ["not all that was to be written was read back", *disturbed]
+        asked = self._test.power_cut
+        done = sum(cycle.cut for cycle in self._cuts)
+        if asked and not wrong and done < asked.cycles:
+            return "invalid", [f"only {done} of {asked.cycles} cuts were done", *disturbed]
         if self._test.self_test and tested not in ("passed", "failed"):
             return "invalid", ["its self-test came to no result", *disturbed]
         if self._test.scrub and not (unreadable or (self._scrub and self._scrub.complete)):
@@ -285,7 +301,7 @@ class AttemptReducer:
         outcome, reasons = self._rounds.outcome()
         if outcome in MEASURED:
             # No setting of a host makes a block wrong, or a self-test fail.
-            own = self._test.integrity or self._test.self_test or self._test.scrub
+            own = self._test.integrity or self._test.self_test or self._test.power_cut or self._test.scrub
             bears = disturbed and (self._test.cells or not own)
             return ("invalid", disturbed) if bears else (outcome, reasons)
         told = causes.summary(self._rounds.count) if outcome == "invalid" else ""

@@ -20,4 +20,4 @@ FINAL_STATES = (FINISHED, STOPPED, FAILED)
 SETTLED_STATES = (*LIVE_STATES, FINISHED)
 
 # Before these steps of a campaign the guard checks a drive, and then it is written to.
-WRITING_STEPS = ("purge", "precondition", "integrity", "measure")
+WRITING_STEPS = ("purge", "precondition", "integrity", "power_cut", "measure")
