@@ -74,15 +74,15 @@ class ActionModule(HostAction):
             results = os.path.abspath(os.path.expanduser(str(self._templar.template(variables["ssd_results_dir"]))))
             known = ((variables.get("ssd_decision") or {}).get("attach") or {}).get(host)
             order = Order(host, run_id, os.path.join(results, run_id), bool(known), engines)
-            result.update(self._start(order, ask))
+            result.update(self.start_job(order, ask))
         else:
             result.update(ask())
         self.remove_temporary_folder()
         return result
 
-    def _start(self, order: Order, ask: Ask) -> Result:
+    def start_job(self, order: Order, ask: Ask) -> Result:
         """Have the host's job started; the module's answer."""
-        plan = self._plan(order.folder, order.host)
+        plan = self.decided_plan(order.folder, order.host)
         # Before it is asked: the answer may get lost with the host.
         if not self._task.check_mode and not order.is_attached:
             self._begin_anew(order)
@@ -112,7 +112,7 @@ class ActionModule(HostAction):
                 f"{order.host}: cannot record in {order.folder}/results.jsonl that it starts over: {error}"
             ) from error
 
-    def _plan(self, folder: str, host: str) -> str:
+    def decided_plan(self, folder: str, host: str) -> str:
         """Return what preflight decided for this host. It travels in no variable, as any can be given on the command
         line.
         """

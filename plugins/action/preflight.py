@@ -54,7 +54,16 @@ ARGUMENTS = {
 
 
 # What roles hand on. An extra variable of the same name would stand for it in every task, whatever was decided.
-RESULTS = ("ssd_decision", "ssd_seen", "ssd_job", "ssd_watched", "ssd_collected", "ssd_put_back", "ssd_again")
+RESULTS = (
+    "ssd_decision",
+    "ssd_seen",
+    "ssd_job",
+    "ssd_cut",
+    "ssd_watched",
+    "ssd_collected",
+    "ssd_put_back",
+    "ssd_again",
+)
 
 # What decides whether, and where, the word of a play is kept.
 _OF_WORD = ("ssd_run_name", "ssd_mode", "ssd_step", "ssd_results_dir")

@@ -37,7 +37,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder.results_lo
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import printable
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import final_tables
 
-COLLECT = "ssdlab.fleet.collect"
+COLLECT, POWER_CUT = "ssdlab.fleet.collect", "ssdlab.fleet.power_cut"
 # Whose results tell which run this is: actions that make them on the controller. Any other task's result may be a
 # host's own words.
 DECIDING = ("ssdlab.fleet.preflight", "ssdlab.fleet.find_run")
@@ -171,6 +171,9 @@ class CallbackModule(CallbackBase):
         """
         if outcome.check or outcome.host in self._collected or (outcome.for_all and state == "failed"):
             return
+        # What its drives were doing then is known: it is no host of which nothing is.
+        if outcome.action == POWER_CUT and any(item.get("state") == "played" for item in outcome.results):
+            state = "lost_power"
         messages = [printable.line(item["msg"]) for item in outcome.results if item.get("msg")]
         self._results_file.add([host_record(outcome.host, state, f"{outcome.action}: {'; '.join(messages) or state}")])
 

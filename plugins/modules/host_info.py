@@ -29,6 +29,10 @@ options:
     type: list
     elements: str
     default: []
+  cut_reach_of:
+    description: The folder on the host that holds its runs. With it, what a cut of the host's power would reach is
+      returned too.
+    type: path
 seealso:
   - module: ssdlab.fleet.drive_facts
 """
@@ -96,6 +100,20 @@ host_info:
       description: How many I/Os of libaio may be in flight beside those of now (C(fs.aio-max-nr) less C(fs.aio-nr)).
       type: int
       sample: 65536
+    cut_reach:
+      description: What a cut of the host's power would reach (C(system), C(further), C(guests)), where a run's records
+        lie (C(state_dir)), and by what a BMC proves to be this host's (C(uuid), C(serials), of DMI).
+      returned: with O(cut_reach_of)
+      type: dict
+      sample:
+        uuid: 4c4c4544-0042-3110-8051-b4c04f564433
+        serials: [B1B1QD3]
+        state_dir: {path: /, source: /dev/nvme9n1p2, kind: ext4, drives: [nvme9n1]}
+        system: [{path: /, source: /dev/nvme9n1p2, kind: ext4, drives: [nvme9n1]}]
+        further: []
+        further_count: 0
+        guests: []
+        guests_count: 0
 """
 
 from ansible.module_utils.basic import AnsibleModule

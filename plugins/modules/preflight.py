@@ -138,6 +138,12 @@ decision:
       type: list
       elements: str
       sample: [rack1-07]
+    power_cuts:
+      description: How the power of each host is cut whose plan does that, and whose job this play starts or attaches
+        to, or in plan mode would.
+      returned: always
+      type: dict
+      sample: {rack1-07: hard}
     look_again:
       description: Always V(false). A task that reboots a host or formats a drive sets it to true in this host's
         C(ssd_decision), and the role C(ssdlab.fleet.workload) then checks all hosts again.

@@ -21,6 +21,13 @@ USER = "bmc-operator"
 SYSTEM = "27946b59-9e44-4fa7-8e91-f3527a1ef094"
 
 
+def certify(folder):
+    """Make key.pem and cert.pem of localhost in a folder."""
+    made = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost".split()
+    made += ["-addext", "subjectAltName=DNS:localhost", "-keyout", "key.pem", "-out", "cert.pem"]
+    subprocess.run(made, cwd=folder, check=True, capture_output=True)
+
+
 class Bmc:
     """sushy-emulator with its fake driver over TLS, and what it says of the one system's power. `deaf`: while the file
     is there, nothing shuts it down.
@@ -40,9 +47,7 @@ class Bmc:
         """Its certificate, user and system."""
         import bcrypt  # comes with sushy-tools
 
-        certify = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost".split()
-        certify += ["-addext", "subjectAltName=DNS:localhost", "-keyout", "key.pem", "-out", "cert.pem"]
-        subprocess.run(certify, cwd=self.folder, check=True, capture_output=True)
+        certify(self.folder)
         digest = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()
         users = self.folder / "users"
         users.write_text(f"{USER}:{digest}\n")
@@ -109,7 +114,7 @@ class IpmiBmc:
         with bound_socket() as probe:
             self.port = probe.getsockname()[1]
         code = [
-            "import sys, pathlib, pyghmi.ipmi.bmc as bmc, pyghmi.ipmi.private.serversession as sessions",
+            "import sys, pathlib, uuid, pyghmi.ipmi.bmc as bmc, pyghmi.ipmi.private.serversession as sessions",
             # pyghmi's server does HMAC-SHA1 alone, but does not say so when its client asks for SHA256 (byte 12):
             # answer 0x11, no such cipher suite.
             "answer = sessions.ServerSession.create_open_session_response",
@@ -121,6 +126,7 @@ class IpmiBmc:
             "file = pathlib.Path(sys.argv[2])",
             "class Fake(bmc.Bmc):",
             "    def get_power_state(self): return file.read_text()",
+            f"    def get_system_guid(self): return uuid.UUID({SYSTEM!r})",
             "    def power_off(self): file.write_text('off')",
             "    def power_on(self): file.write_text('on')",
             f"    def power_shutdown(self): pathlib.Path({str(self.deaf)!r}).exists() or self.power_off()",

@@ -37,7 +37,7 @@ def problems(test: Test) -> list[str]:
         found.append("array: an array cannot be purged; purge its drives in earlier tests, and remove the purge here")
     if not test.precondition:
         found.append("array: add a precondition: the drives still hold data of their own tests")
-    for key in ("filesystem", "write_cache", "follows", "integrity", "self_test"):
+    for key in ("filesystem", "write_cache", "follows", "integrity", "power_cut", "self_test"):
         if getattr(test, key):
             named = "integrity or precondition.verify" if key == "integrity" else key
             told = f"array: can't be combined with {named}, which applies to a single drive"

@@ -117,3 +117,16 @@ def _deallocated_problem(test: Test, reads: t.Sequence[str], purged_by: str, fil
         "that without touching its flash; "
         "give the test a precondition, or set purge: false if an earlier test filled the drive"
     )
+
+
+def beside_power_cut(tests: t.Sequence[Test]) -> list[str]:
+    """Return tests beside one that cuts the host's power, as "<origin>: message": the cut would end those of other
+    drives half-way.
+    """
+    cut = next((test.name for test in tests if test.power_cut), None)
+    return [
+        f"{test.origin}: test {test.name} can't be in a plan with {cut}, whose power cuts end whatever the host does; "
+        "run it as a plan of its own"
+        for test in tests
+        if cut and test.name != cut
+    ]

@@ -49,6 +49,8 @@ def problems(test: Test) -> list[str]:
         found.append(
             "filesystem: can't be combined with integrity or precondition.verify, which read back a whole drive"
         )
+    if test.power_cut:
+        found.append("filesystem: can't be combined with power_cut, which writes to the drive itself")
     if test.self_test:
         found.append("filesystem: can't be combined with self_test, which needs none")
     if test.follows:

@@ -51,6 +51,7 @@ SOURCE_KEYS = (
     "filesystem",
     "array_request",
     "integrity",
+    "power_cut",
     "self_test",
     "in_service",
     "scrub",

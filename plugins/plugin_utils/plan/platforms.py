@@ -73,6 +73,9 @@ def files(tests: t.Sequence[Test], platform: str, device: str, identity: Mapping
     read_back = [test.name for test in plan.drives[0].tests if test.integrity]
     if read_back:
         raise PlanError([f"test {read_back[0]}: only the host job reads back what it wrote; remove it from the plan"])
+    cut = [test.name for test in plan.drives[0].tests if test.power_cut]
+    if cut:
+        raise PlanError([f"test {cut[0]}: only a play cuts a host's power; remove it from the plan"])
     tested = [test.name for test in plan.drives[0].tests if test.self_test]
     if tested:
         raise PlanError([f"test {tested[0]}: only the host job starts self-tests; remove it from the plan"])

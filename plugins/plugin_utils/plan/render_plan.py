@@ -66,14 +66,15 @@ def render(
     Raises PlanError with every drive that can't do a test, naming host, drive and cell.
     """
     settings = {**_defaults(), **variables}
-    measures = any(test.cells or test.integrity or test.self_test or test.scrub for test in tests)
+    measures = any(test.cells or test.integrity or test.power_cut or test.self_test or test.scrub for test in tests)
     problems = _engine_problems(settings, host)
     rendered, wrong = _drives(tests, drives, settings, host, left_out)
     problems += wrong
     if problems:
         raise PlanError(problems)
     at_once = parallel_drives.spec(settings, drives, any_test=bool(tests))
-    if service:
+    # A cut reaches all of them.
+    if service or any(test.power_cut for test in tests):
         at_once = parallel_drives.AtOnce(max(1, len(drives)))
     return Plan(
         schema_version=1,
@@ -161,7 +162,7 @@ def _for_drive(
     """One of the plan's drives, and what it can't do. of_host: the identities of all its drives."""
     identity = drive["identity"]
     where = f"{host}: drive {entry.label}"
-    fitted = _fit_tests(tests, identity, settings, of_host)
+    fitted = _fit_tests(tests, identity, settings, of_host, entry.options.plp)
     problems = _poll_problems(any(test.cells for test in tests), identity, settings, where)
     problems += _cache_problems(tests, entry, where)
     problems += [f"{where}: test {test.name}: {line}" for test, (_done, wrong) in zip(tests, fitted) for line in wrong]
@@ -265,6 +266,7 @@ def _fit_tests(
     identity: t.Mapping[str, t.Any],
     settings: t.Mapping[str, t.Any],
     of_host: t.Sequence[t.Mapping[str, t.Any]],
+    plp: bool | None = None,
 ) -> list[tuple[PlannedTest, list[str]]]:
     """Return each test for one drive. A purge that sets the LBA size sets it for this test and those after it."""
     fitted = []
@@ -272,7 +274,7 @@ def _fit_tests(
         purge = purge_values.spec(test.purge, settings)
         lba_size = purge_values.lba_size_after(purge, identity["logical_block_size_bytes"])
         identity = {**identity, "logical_block_size_bytes": lba_size}
-        fitted.append(_fit_test(test, arrays.identity(test, identity, of_host), settings, purge, refills))
+        fitted.append(_fit_test(test, arrays.identity(test, identity, of_host), settings, purge, refills, plp))
     return fitted
 
 
@@ -282,8 +284,11 @@ def _fit_test(
     settings: t.Mapping[str, t.Any],
     purge: PlannedPurge,
     refills: frozenset[str],
+    plp: bool | None,
 ) -> tuple[PlannedTest, list[str]]:
-    """Return a test for one drive in its rendered form, and what the drive can't do. refills: jobs.refilling."""
+    """Return a test for one drive in its rendered form, and what the drive can't do. refills: jobs.refilling; plp: what
+    its entry claims of its power-loss protection.
+    """
     test, same_cells = celling.with_preferred_size(test, identity)
     cells, left_out, wrong = celling.fit(test, identity)
     capacity, zone_bytes = identity["size_bytes"], celling.zone_bytes(test, identity)
@@ -307,6 +312,7 @@ def _fit_test(
         cells=[with_trial(cell, engine, active) for cell in cells],
         not_applicable=same_cells + left_out,
         integrity=integrity,
+        power_cut=dataclasses.replace(test.power_cut, plp=plp) if test.power_cut else None,
     )
     return done, wrong + cold
 

@@ -15,7 +15,14 @@ from pathlib import Path
 from ...module_utils.records import base
 from ...module_utils.records.base import Json
 from ...module_utils.records.in_service import PlannedInService, PlannedScrub
-from ...module_utils.records.plan import PlannedFill, PlannedIntegrity, PlannedPurge, RoundLimits, SteadyStateRule
+from ...module_utils.records.plan import (
+    PlannedFill,
+    PlannedIntegrity,
+    PlannedPowerCut,
+    PlannedPurge,
+    RoundLimits,
+    SteadyStateRule,
+)
 from ...module_utils.records.planned_cell import PlannedCell
 from ..common import schema as schemas
 from . import arrays, cross_test_checks, filesystems, in_service, inheritance, zoned_tests
@@ -24,9 +31,10 @@ from .test_library import SHIPPED_DIR, Library, PlanError, Source, raise_for
 from .test_record import Test
 
 # Those that read back what they wrote, have the drive test itself, or read a part of it: they have no use for the rest.
-MEASURES_NOTHING = ("integrity", "self_test", "scrub")
+MEASURES_NOTHING = ("integrity", "power_cut", "self_test", "scrub")
 # What it cannot be combined with, and how a test is told that it has none, as its base may give it one.
 APART_FROM_THEM = {
+    "power_cut": "make two tests of them",
     "self_test": "make two tests of them",
     "scrub": "make two tests of them",
     "precondition": "give it precondition: false",
@@ -80,6 +88,7 @@ def load_plan(ssd_plan: t.Any, dirs: t.Sequence[str | Path] = ()) -> list[Test]:
     tests = fill_in_saturation(tests)
     problems += [f"{test.origin}: {problem}" for test in tests for problem in _limit_problems(test)]
     problems += cross_test_checks.deallocated_reads(tests)
+    problems += cross_test_checks.beside_power_cut(tests)
     problems += (
         cross_test_checks.contradictions(tests) + filesystems.left_behind(tests) + arrays.tests_after_array(tests)
     )
@@ -188,6 +197,9 @@ def _checked(given: Json, origin: str, own_cells: bool) -> Test:
     cells = celling.expand(given)
     steady, open_limits, untracked = _steady_state(given["steady_state"], cells)
     problems = celling.static_problems(cells) + _apart({**given, "cells": cells}) + _without_effect(given)
+    cut = given["power_cut"]
+    if cut and cut["min_write_s"] > cut["max_write_s"]:
+        problems.append(f"power_cut.max_write_s: {cut['max_write_s']} is below min_write_s, {cut['min_write_s']}")
     problems += in_service.test_problems({**given, "cells": cells}) + zoned_tests.problems(given, cells)
     if steady and given["last_rounds"]:
         problems.append("last_rounds: cannot be combined with steady_state, whose window makes the figures")
@@ -229,6 +241,7 @@ def _checked(given: Json, origin: str, own_cells: bool) -> Test:
         filesystem=filesystem,
         array_request=arrays.rendered(given["array"], celling.size_bytes),
         integrity=_integrity(given),
+        power_cut=base.parse(PlannedPowerCut, given["power_cut"]) if given["power_cut"] else None,
         self_test=given["self_test"] or None,
         zoned=given["zoned"],
         in_service=base.parse(PlannedInService, given["in_service"]) if given["in_service"] else None,
@@ -306,7 +319,7 @@ def _without_effect(given: Json) -> list[str]:
 def _limit_problems(test: Test) -> list[str]:
     """A test has to measure something and to end."""
     if not test.cells:
-        is_own = test.integrity or test.self_test or test.scrub
+        is_own = test.integrity or test.power_cut or test.self_test or test.scrub
         return [] if is_own else ["cells: the test has neither cells nor a matrix"]
     rounds, steady = test.rounds, test.steady_state
     writes = any(cell.read_pct < 100 for cell in test.cells)

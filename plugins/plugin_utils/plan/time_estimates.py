@@ -12,7 +12,7 @@ from ...module_utils.drive import self_test
 from ...module_utils.measure import thread_choice
 from ...module_utils.measure.rounds import CELL_OVERHEAD_S, MOST_TIMES, cell_s
 from ...module_utils.purge import methods
-from ...module_utils.records.plan import PlannedTest, SteadyStateRule
+from ...module_utils.records.plan import PlannedPowerCut, PlannedTest, SteadyStateRule
 
 # A purge by command is fast next to writing the drive in full; nobody knows how fast before it was done once.
 SHARE_OF_FILL = 0.1
@@ -20,6 +20,8 @@ BUDGET = re.compile(r"\s*([0-9]{1,6}(?:\.[0-9]{1,3})?)\s*(min|h|d)\s*")
 UNIT_S = {"min": 60, "h": 3600, "d": 86400}
 # To write and to read back as much, of one CPU (docs/integrity.md has the bench).
 READ_BACK_CPU_S_PER_GIB = 0.6
+# Of a server, until ssh answers; of a drive in its slot.
+USUAL_BOOT_S = {"hard": 180, "warm": 120, "pull": 10}
 Mapping = t.Mapping[str, t.Any]
 
 
@@ -71,6 +73,9 @@ def span_s(test: PlannedTest, identity: Mapping, bytes_per_s: float, share: floa
         # An extended one reads the drive's media, at a pace of its own.
         is_short = test.self_test == self_test.SHORT
         return 0.0, purge_s + (self_test.SHORT_S if is_short else identity["size_bytes"] / bytes_per_s)
+    if test.power_cut:
+        shortest, longest = power_cuts_s(test.power_cut)
+        return shortest, purge_s + longest
     fill_s = (fill_bytes(test, identity) + 2 * read_back_bytes(test, identity, bytes_per_s)) / bytes_per_s
     fill_s += test.integrity.between_s(_read_back_passes(test, identity, bytes_per_s)) if test.integrity else 0
     shortest, longest = rounds_s(test, identity["size_bytes"] / bytes_per_s) if test.cells else (0.0, 0.0)
@@ -80,6 +85,14 @@ def span_s(test: PlannedTest, identity: Mapping, bytes_per_s: float, share: floa
     longest += test.in_service.patience_s if test.in_service else 0
     # A purge by command may be over at once.
     return (purge_s if share >= 1 else 0.0) + fill_s + shortest, purge_s + fill_s + trials_s(test) + longest
+
+
+def power_cuts_s(asked: PlannedPowerCut) -> tuple[float, float]:
+    """Return the shortest and longest time of the power cuts of a test, of a host that takes no longer than usual, or
+    all that it may, to come back.
+    """
+    shortest_s = asked.min_write_s + min(USUAL_BOOT_S[asked.mode], asked.back_s)
+    return asked.cycles * shortest_s, float(asked.cycles * (asked.max_write_s + asked.back_s))
 
 
 def trials_s(test: PlannedTest) -> float:
@@ -142,7 +155,8 @@ def within(
     before_is_there = True
     for test in tests:
         is_apart = test.self_test or test.in_service
-        prepares = test.purge.method != "none" or test.precondition or test.integrity or is_apart
+        writes = test.precondition or test.integrity or test.power_cut
+        prepares = test.purge.method != "none" or writes or is_apart
         follows = bool(kept or left_out) and not prepares
         lengths_s = [
             span_s(test, identity, rate, share(test, place))[1]

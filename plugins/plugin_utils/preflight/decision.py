@@ -36,6 +36,7 @@ from . import (
     ledger_age,
     percentile_feasibility,
     plan_text,
+    power_cuts,
     purge_choice,
     refused_drives,
     remeasurement_checks,
@@ -51,6 +52,7 @@ from . import (
 from .begun_run import BegunRun
 from .findings import Finding, HostAnswer, Run
 from .host_tests import HostTests, Requested, TestsOfHosts
+from .host_variables import BMC_PROBLEM
 from .refused_drives import Without
 
 # What a drive is refused for that another run works on.
@@ -66,7 +68,8 @@ class Decision(t.NamedTuple):
     hosts that are left out as a whole.
     to_approve: what plan mode may have approved; None where there is nothing. takes: lines about each drive that is
     erased; leaves: about each drive and host that is left out; nobody_left: that this is everybody, which a start
-    records before it fails. prepare: whether a host needs something before its job starts.
+    records before it fails. prepare: whether a host needs something before its job starts. power_cuts: how the power is
+    cut, by host.
     """
 
     findings: list[str]
@@ -91,6 +94,7 @@ class Decision(t.NamedTuple):
     leaves: t.Sequence[str] = ()
     prepare: bool = False
     starts: t.Sequence[str] = ()
+    power_cuts: t.Mapping[str, str] = {}
     mode: str = digests.DESTRUCTIVE
 
     def fact(self) -> Json:
@@ -114,6 +118,7 @@ class Decision(t.NamedTuple):
             "hosts_without_run": list(self.hosts_without_run),
             "prepare": self.prepare,
             "starts": list(self.starts),
+            "power_cuts": dict(self.power_cuts),
             "look_again": False,
             "plan_to_approve": approval.artifact(self.to_approve) if self.to_approve else {},
         }
@@ -306,6 +311,8 @@ def _plan(chosen: _Chosen, taking_part: _Participants, requested: Requested) -> 
     run, results_dir, views = chosen.run, chosen.results_dir, taking_part.views
     plans, tests, wrong = _plans(views, run, requested, results_dir)
     starting = {name: plan for name, plan in plans.items() if not (run and run.attach.get(name))}
+    # One that is gone on with cuts the power too.
+    unfinished = {name: plan for name, plan in plans.items() if not (run and run.attach.get(name) == FINISHED)}
     known = saturation_feasibility.saturations(results_dir, saturation_feasibility.wanted_models(starting))
     purges, worn = _purges(views, plans, run)
     criteria = run_json.criteria(views)
@@ -319,6 +326,7 @@ def _plan(chosen: _Chosen, taking_part: _Participants, requested: Requested) -> 
             *saturation_feasibility.findings(starting, known),
             *percentile_feasibility.findings(criteria, starting),
             *drive_feasibility.findings(views, starting),
+            *power_cuts.findings(views, unfinished, BMC_PROBLEM),
             *worn,
             *_folder_findings(results_dir, chosen.destructive),
         ],
@@ -416,6 +424,7 @@ def _decision(
         else findings.lines(unavailable_hosts.nothing_left(views, run)),
         prepare=any(examine_arguments.prepares(view.asked or {}) for view in views),
         starts=[view.name for view in views if run and destructive and _starts(view, run)],
+        power_cuts=power_cuts.modes(planned.plans, [view.name for view in views if run and _starts(view, run)]),
     )
 
 

@@ -50,6 +50,7 @@ def parts(asked: Variables, unset: str) -> dict[str, Values]:
         "host_info": {
             "tools": _tools(asked["preflight_tools"]),
             "fio_engines": [ENGINES[name] for name in [_engine(asked, unset)] if name in ENGINES],
+            "cut_reach_of": state_dir,
         },
     }
     if not isinstance(drives, (list, tuple)):

@@ -51,6 +51,7 @@ KEPT_IF_GIVEN = (
     "active_range_max_bytes",
     "cell_order",
     "filesystem",
+    "power_cut",
     "self_test",
     "in_service",
     "scrub",

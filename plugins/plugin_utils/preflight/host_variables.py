@@ -23,6 +23,9 @@ from .findings import UNSET
 # be in every one.
 APPROVED = "ssd_approved_plan"
 PASSING = "ssd_passing_programs"
+# What a host's BMC lacks of its variables: these are secrets, and what a host was asked is registered.
+BMC_PROBLEM = "bmc_problem"
+_BMC = ("vendor_bmc_address", "vendor_bmc_user", "vendor_bmc_password")
 _OF_CONTROLLER = frozenset({"ssd_ask_hosts", "ssd_become", "ssd_store_url", APPROVED})
 Template = t.Callable[[t.Any], t.Any]
 
@@ -46,6 +49,8 @@ def evaluated(variables: Variables, template: Template) -> Variables:
     """
     found = {name: _value(name, variables, template) for name in names()}
     found[APPROVED] = _approved(variables, template)
+    missing = [name for name in _BMC if _value(name, variables, template) in (UNSET, "", None)]
+    found[BMC_PROBLEM] = f"no {', '.join(missing)}" if missing else ""
     again = found[hostplan.AGAIN]
     if isinstance(again, dict) and again:
         found.update(ssd_drives=again["drives"], ssd_run_id=again["run_id"], ssd_run_name=again["run_name"])

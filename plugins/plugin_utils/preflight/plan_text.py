@@ -31,6 +31,7 @@ from . import (
     findings,
     plan_groups,
     plan_totals,
+    power_cuts,
     purge_choice,
     remeasurement_checks,
     run_json,
@@ -322,6 +323,7 @@ def _verb(drive: PlannedDrive) -> str:
         test.purge.method != "none"
         or test.precondition
         or test.integrity
+        or test.power_cut
         or any(cell.read_pct < 100 for cell in test.cells)
         for test in drive.tests
     )
@@ -347,6 +349,8 @@ def _steps(test: PlannedTest, size_bytes: int) -> str:
     elif test.integrity:
         later, times = _before_read_back(test.integrity), _times(test.integrity)
         steps.append(f"write the ActiveRange of {active} and read it back{later}{times}")
+    if test.power_cut:
+        steps.append(power_cuts.step(test.power_cut))
     if test.self_test:
         steps.append(f"the drive's own self-test ({test.self_test})")
     if test.scrub:
@@ -460,6 +464,7 @@ def fleet_lines(
             lines += describe(
                 plan, eligible, held_to, chosen[view.name], looks, texts, took, mine, before, gives_up, refused
             )
+            lines += [f"  {text}" for text in power_cuts.lines(view, plan)]
             for text in _beyond_budget(view, requested[view.name]):
                 lines += textwrap.wrap(text, BUDGET_WIDTH, initial_indent="  ", subsequent_indent="    ")
         if view.left_out and not view.gone:

@@ -59,6 +59,8 @@ def _at_rate(
     fill += time_estimates.fill_bytes(test, drive.expected)
     fill += time_estimates.read_back_bytes(test, drive.expected, bytes_per_s)
     fill += round(time_estimates.heat_s(test, drive.expected, bytes_per_s) * bytes_per_s)
+    if test.power_cut:
+        return fill, fill + test.power_cut.cycles * test.power_cut.max_write_s * bytes_per_s
     writing = [cell for cell in test.cells if cell.read_pct < 100]
     if not writing:
         return fill, fill

@@ -18,6 +18,7 @@ from . import (
     interference,
     latencies,
     measured_conditions,
+    power_cuts,
     svg,
     tables,
 )
@@ -118,6 +119,7 @@ def _test(sources: Sources, raw: HostRaw, judged: Record, test: Record, identity
         duration_s=duration_s(record.get("started"), record.get("finished")),
         wrong_map=_wrong_map(record.get("integrity") or {}),
         error_curve=error_curve.of_test(record),
+        power_cuts=power_cuts.of_test(record),
     )
 
 

@@ -73,6 +73,7 @@ OF_HEALTH = {
     ),
 }
 WRONG_BLOCKS, SELF_TEST_FAILED, UNREADABLE = "wrong blocks", "self-test failed", "unreadable blocks"
+POWER_CUT = "lost at a power cut"
 # What else fails a drive: the words, the cause in a headline, what it means, what to do.
 OTHER_FAILS = (
     (
@@ -81,6 +82,25 @@ OTHER_FAILS = (
         "the drive returned other data than was written to it",
         f"Take it out of use: it loses data. `integrity` of the test's record has the first of these blocks, and what "
         f"they held. Suspect others of its model and firmware too; {_KEPT}",
+    ),
+    (
+        "and lost (in … of … cuts",
+        POWER_CUT,
+        "what the drive had acknowledged, and flushed, was gone after a power cut",
+        "Do not use it, nor its model and firmware, where the power may go. [power-cut.md](power-cut.md#verdict) has "
+        f"what each sentence means; {_KEPT}",
+    ),
+    (
+        "the drive did not come back after cut",
+        POWER_CUT,
+        "the host is back, and the drive is not",
+        f"Reseat it once for its logs, then take it out of use; {_KEPT}",
+    ),
+    (
+        "claims power-loss protection",
+        POWER_CUT,
+        "a drive that says that it needs no flush lost what it had acknowledged",
+        f"Treat it as one with a volatile cache, and tell its maker; {_KEPT}",
     ),
     (
         "self-test failed: ",

@@ -12,7 +12,7 @@ import typing as t
 from ...module_utils.measure import health_metrics
 from ..common import units
 from . import judged_criteria
-from .fail_kinds import SELF_TEST_FAILED, UNREADABLE, WRONG_BLOCKS
+from .fail_kinds import POWER_CUT, SELF_TEST_FAILED, UNREADABLE, WRONG_BLOCKS
 from .reason_matching import cause_of, without_test
 from .verdicts import VERDICTS
 
@@ -33,6 +33,8 @@ _MISSED = re.compile(r"(?P<metric>[a-z][a-z0-9_]*) [^(]*? (?P<sign>[<>]) [^(]*\(
 _UNHEALTHY = re.compile(r".*\((?P<metric>[a-z][a-z0-9_]*)(?:, (?:max|min) [-0-9.e+]+)+\)$")
 # criteria.self_test_text.
 _SELF_TEST_FAILED = re.compile(r"its [a-z]+ self-test failed: ")
+# What run/criteria.py says of power cuts (power_cut_faults).
+_POWER_CUT = re.compile(r"\(in \d+ of \d+ cuts|did not come back after cut|claims power-loss protection")
 # Where none is allowed, the name alone says it.
 _NONE_ALLOWED = re.compile(r" max 0(?=[ ):])")
 _SICK = re.compile(r"(?:health|spare): ")
@@ -103,6 +105,8 @@ def _cause(said: str, verdict: str) -> str:
         return units.metric_words(unhealthy["metric"])
     if _SELF_TEST_FAILED.match(said):
         return SELF_TEST_FAILED
+    if _POWER_CUT.search(said):
+        return POWER_CUT
     if "unreadable block" in said:
         return UNREADABLE
     return WRONG_BLOCKS if "not read back as written" in said else ""

@@ -10,6 +10,7 @@ import typing as t
 from ...module_utils.records import base
 from ...module_utils.records.in_service import ScrubDetails
 from ...module_utils.records.measurement import SelfTestDetails
+from ...module_utils.records.power_cut import PowerCutDetails
 from ...module_utils.records.results import DriveRecord
 from ...module_utils.run.criteria import (
     integrity_text,
@@ -19,6 +20,9 @@ from ...module_utils.run.criteria import (
     may_be_of_host,
     missed_health,
     missed_in_array,
+    power_cut_faults,
+    power_cut_remarks,
+    power_cut_text,
     scrub_text,
     self_test_text,
 )
@@ -217,6 +221,9 @@ def _drive_findings(
     if outcome == "complete":
         return [VerdictReason("not_tested", "no test was planned for this drive")]
     verdict = {"error": "error", "interrupted": "invalid"}.get(outcome, "not_tested")
+    host_record = facts.hosts.get(host)
+    if not outcome and host_record and host_record.state == "lost_power":
+        verdict = "error"
     if verdict == "invalid" and not facts.test_records.get((host, drive)):
         verdict = "not_tested"
     return [VerdictReason(verdict, _why_no_record(facts, host, drive, record))]
@@ -246,6 +253,8 @@ def _why_no_record(facts: RunFacts, host: str, drive: str, record: DriveRecord |
             f"{host} had not finished when its results were collected{said}; run watch.yml and collect.yml "
             "with this ssd_run_id"
         )
+    if state == "lost_power":
+        return f"the power cuts of {host} ended early{said}"
     if state in ("unreachable", "failed"):
         return (f"{host} was unreachable" if state == "unreachable" else f"the run failed on {host}") + said
     return f"{host} reported no result for {drive}" + colon(message)
@@ -334,6 +343,12 @@ def _judged(
         if shared and may_be_of_host(kept):
             return dict(result, verdict="error", reasons=[f"{shared}: {read_back[0]}"])
         return dict(result, verdict="fail", reasons=read_back)
+    cuts = base.parse(PowerCutDetails, record["power_cut"]) if record.get("power_cut") else None
+    survived = [power_cut_text(cuts)] if cuts and cuts.cycles else []
+    if cuts:
+        result["remarks"] = [*result["remarks"], *power_cut_remarks(cuts)]
+    if cuts and power_cut_faults(cuts):
+        return dict(result, verdict="fail", reasons=power_cut_faults(cuts))
     tested = base.parse(SelfTestDetails, record["self_test"]) if record.get("self_test") else None
     scrubbed = base.parse(ScrubDetails, record["scrub"]) if record.get("scrub") else None
     own = ([self_test_text(tested)] if tested else []) + ([scrub_text(scrubbed)] if scrubbed else [])
@@ -352,7 +367,7 @@ def _judged(
     unknown = unknown or [text for criterion in mine for text in _measured_apart(facts, criterion, record)]
     if unknown:
         return dict(result, verdict="invalid", reasons=unknown)
-    reasons = read_back + own + [judged_criteria.comparison(check) for check in result["criteria"]]
+    reasons = read_back + survived + own + [judged_criteria.comparison(check) for check in result["criteria"]]
     return dict(result, verdict="pass", reasons=reasons or [_held_to(facts, record["host"])])
 
 

@@ -189,6 +189,14 @@ ERROR = (
     ),
     ReasonKind(
         "error",
+        "the power cuts of … ended early",
+        "power cuts ended early",
+        "the host did not come back after a power cut, or its BMC did not do as it was told; the sentence says which",
+        "Look at the host's console and the BMC's log, have it boot, and start the run again with this ssd_run_id "
+        "([power cuts](power-cut.md#when-something-goes-wrong)).",
+    ),
+    ReasonKind(
+        "error",
         "the test ended with an error",
         "a test failed",
         "a purge, a fill or a cell could not be done; the sentence has the tool's own words",

@@ -36,6 +36,10 @@ class HostConnection:
             raise AnsibleConnectionFailure(errors.strip() or "the connection failed")
         return output, errors
 
+    def reset(self) -> None:
+        """Give up what is kept open to the host, as it was booted anew."""
+        self._connection.reset()
+
 
 def _text(data: bytes | str) -> str:
     return data.decode("utf-8", "replace") if isinstance(data, bytes) else data

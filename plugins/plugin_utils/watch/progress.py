@@ -22,7 +22,12 @@ MOST_LINES = 50
 MOST_ROWS_OF_HOST = 128
 ENDED_STATES = (*states.FINAL_STATES, states.DEAD, states.ABSENT)
 # How a drive is counted in the summary, in this order. "lost": its host job is gone.
-_PHASES = {"measure": "measuring", "self_test": "waiting for a self-test", "device_self_test": "self-test"}
+_PHASES = {
+    "measure": "measuring",
+    "power_cut": "power cuts",
+    "self_test": "waiting for a self-test",
+    "device_self_test": "self-test",
+}
 _COUNTED = (
     *("queued", "guard", "purge", "precondition", "integrity", *_PHASES.values()),
     *("done", "refused", "error", "interrupted", "lost"),

@@ -46,11 +46,12 @@ _SECTIONS = {"pid", "stat", "init", "boot", "status", "end"}
 
 class HostStatus(t.NamedTuple):
     """`state`: of status.json, `dead` when its job is gone, `absent` without such a run. `status`: None where there is
-    none.
+    none. boot_id: of the host's present boot.
     """
 
     state: str
     status: Status | None
+    boot_id: str = ""
 
 
 class NoStatus(Exception):
@@ -68,14 +69,14 @@ def parse(stdout: str, stderr: str) -> HostStatus:
     parts = _sections(stdout)
     text = parts.get("status", "").strip()
     if "status" in parts and not text and "No such file" in stderr:
-        return HostStatus(ABSENT, None)
+        return HostStatus(ABSENT, None, parts.get("boot", "").strip())
     if not text or not _SECTIONS <= parts.keys():
         raise NoStatus(_last_line(stderr) or ("the answer is cut off" if text else _last_line(stdout)) or "no output")
     try:
         status = sanitizer.shape_of_record(Status).passed(sanitizer.decoded(text)).value
     except sanitizer.Unfit as refused:
         raise NoStatus(f"its status.json cannot be trusted: {refused}") from refused
-    return HostStatus(_state(status, parts), base.parse(Status, status))
+    return HostStatus(_state(status, parts), base.parse(Status, status), parts["boot"].strip())
 
 
 class _SeenFiles:

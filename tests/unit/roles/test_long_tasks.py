@@ -19,6 +19,8 @@ ASKS_HOST = {
     f"ssdlab.fleet.{path.stem}" for path in ROOT.glob("plugins/action/*.py") if "HostAction" in path.read_text()
 }
 ASKS_HOST |= {"ansible.builtin.reboot", "ansible.builtin.wait_for_connection"}
+# It waits for a host as often and as long as the plan says, and each of its questions has a limit.
+ASKS_HOST -= {"ssdlab.fleet.power_cut"}
 
 
 def tasks_of(found, inherited=None):

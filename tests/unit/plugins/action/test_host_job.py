@@ -37,7 +37,7 @@ def start(monkeypatch, tmp_path):
 
         monkeypatch.setattr(host_job.decision_record, "plan", lambda *_: "packed")
         order = host_job.Order("h", "r", str(tmp_path / "r"), bool(attach), listed)
-        return carried, action._start(order, ask)
+        return carried, action.start_job(order, ask)
 
     return begin
 

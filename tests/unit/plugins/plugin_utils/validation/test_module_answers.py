@@ -23,6 +23,7 @@ ON_CONTROLLER = (
     "drive_list",
     "find_run",
     "message",
+    "power_cut",
     "preflight",
     "render_jobs",
     "report",

@@ -1,0 +1,144 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A BMC that speaks Redfish over HTTPS: DMTF DSP0266 (protocol) and the ComputerSystem of DSP2046 (schemas).
+
+community.general's modules neither tell the UUID of a system nor take less than a second; both are needed here.
+"""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import ssl
+import typing as t
+from urllib.parse import urlsplit
+
+from ..validation import printable
+from .bmc import OFF, ON, BmcAccess, BmcError, BmcIdentity
+
+ROOT = "/redfish/v1/"
+RESET = "#ComputerSystem.Reset"
+TIMEOUT_S = 30.0
+# More is no answer of a BMC.
+MOST_BYTES = 2 << 20
+_POWER = {"On": ON, "Off": OFF}
+Json = dict[str, t.Any]
+
+
+class RedfishBmc:
+    """One system of a BMC. Each method raises BmcError."""
+
+    def __init__(self, access: BmcAccess, timeout_s: float = TIMEOUT_S) -> None:
+        self._access, self._timeout_s = access, timeout_s
+        place = urlsplit(f"//{access.address}")
+        try:
+            self._place = (place.hostname or "", place.port or 443)
+        except ValueError as error:
+            raise BmcError(f"vendor_bmc_address: {access.address!r} is no address: {error}") from None
+        self._path = ""
+
+    def identity(self) -> BmcIdentity:
+        """Return whose it says that it is, and check that it can cut the power."""
+        system = self._system()
+        self._reset(system, "ForceOff")
+        serials = [str(system[key]) for key in ("SerialNumber", "SKU") if system.get(key)]
+        uuid = system.get("UUID")
+        return BmcIdentity((str(uuid),) if uuid else (), tuple(serials), str(system.get("Id") or ""))
+
+    def power(self) -> str:
+        """Return ON, OFF, or another PowerState."""
+        state = str(self._system().get("PowerState"))
+        return _POWER.get(state, state)
+
+    def force_off(self) -> None:
+        """Have the power cut: ForceOff, "turn off the unit immediately (non-graceful shutdown)"."""
+        self._do("ForceOff")
+
+    def switch_on(self) -> None:
+        """Have the power switched on."""
+        self._do("On")
+
+    def _do(self, kind: str) -> None:
+        self._asked("POST", self._reset(self._system(), kind), {"ResetType": kind})
+
+    def _reset(self, system: Json, kind: str) -> str:
+        """Return where the reset of this kind is asked for."""
+        action = (system.get("Actions") or {}).get(RESET) or {}
+        target, allowed = action.get("target"), action.get("ResetType@Redfish.AllowableValues")
+        if not isinstance(target, str) or not target.startswith("/"):
+            raise BmcError(f"its system {system.get('Id')} has no action {RESET}")
+        if isinstance(allowed, list) and kind not in allowed:
+            raise BmcError(f"its system {system.get('Id')} does not offer the reset {kind}, only {allowed}")
+        return target
+
+    def _system(self) -> Json:
+        """Return the system, which is looked for the first time."""
+        if not self._path:
+            self._path = self._find()
+        return self._asked("GET", self._path)
+
+    def _find(self) -> str:
+        place = (self._asked("GET", ROOT).get("Systems") or {}).get("@odata.id")
+        if not isinstance(place, str):
+            raise BmcError("its service root names no Systems: it is no Redfish service of a server")
+        members = self._asked("GET", place).get("Members")
+        paths = [str(one.get("@odata.id")) for one in members or () if isinstance(one, dict)]
+        named = [path for path in paths if path.rstrip("/").rpartition("/")[2] == self._access.system]
+        found = named if self._access.system else paths
+        if len(found) == 1 and found[0].startswith("/"):
+            return found[0]
+        names = ", ".join(path.rstrip("/").rpartition("/")[2] for path in paths[:5]) or "none"
+        raise BmcError(f"vendor_bmc_system: {self._access.system or '(not set)'} is not one of its systems: {names}")
+
+    def _asked(self, method: str, path: str, body: Json | None = None) -> Json:
+        """Return the JSON of an answer; {} of one without. No redirection is followed: the password is this BMC's."""
+        given = base64.b64encode(f"{self._access.user}:{self._access.password}".encode()).decode()
+        headers = {"Authorization": f"Basic {given}", "Accept": "application/json", "OData-Version": "4.0"}
+        data = None if body is None else json.dumps(body)
+        headers.update({} if data is None else {"Content-Type": "application/json"})
+        what = f"{method} {path}"
+        try:
+            connection = http.client.HTTPSConnection(*self._place, timeout=self._timeout_s, context=self._context())
+            try:
+                connection.request(method, path, data, headers)
+                answer = connection.getresponse()
+                text = answer.read(MOST_BYTES + 1)
+            finally:
+                connection.close()
+        except (OSError, http.client.HTTPException) as error:
+            raise BmcError(f"{what}: {printable.line(error, 300) or type(error).__name__}") from None
+        if not 200 <= answer.status < 300:
+            raise BmcError(f"{what}: HTTP {answer.status}{_told(text)}")
+        return _parsed(what, text)
+
+    def _context(self) -> ssl.SSLContext:
+        context = ssl.create_default_context(cafile=self._access.ca_path or None)
+        if not self._access.validate_certs:
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        return context
+
+
+def _parsed(what: str, text: bytes) -> Json:
+    if len(text) > MOST_BYTES:
+        raise BmcError(f"{what}: its answer is longer than {MOST_BYTES} bytes")
+    try:
+        found = json.loads(text) if text.strip() else {}
+    except (ValueError, RecursionError):
+        raise BmcError(f"{what}: its answer is no JSON") from None
+    if not isinstance(found, dict):
+        raise BmcError(f"{what}: its answer is no JSON object")
+    return found
+
+
+def _told(text: bytes) -> str:
+    """Return what an error of DSP0266 says, ": …"; "" of another."""
+    try:
+        error = json.loads(text).get("error") or {}
+        told = [error, *(error.get("@Message.ExtendedInfo") or ())]
+        messages = [str(one.get("message") or one.get("Message") or "") for one in told]
+    except (ValueError, RecursionError, AttributeError, TypeError):
+        return ""
+    said = "; ".join(message for message in messages if message)
+    return f": {printable.line(said, 300)}" if said else ""
