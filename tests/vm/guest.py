@@ -150,6 +150,12 @@ class Guest:
                 self.process.wait()
             self.process = None
 
+    def cut_power(self) -> None:
+        """Kill QEMU: what it holds itself is lost; what this machine's kernel has of its files stays."""
+        self.process.kill()
+        self.process.wait()
+        self.process = None
+
     def close(self) -> None:
         """Nothing stays: no process, no file, no lock."""
         self.stop()
