@@ -90,6 +90,7 @@ def test_plan_mode_names_what_is_cut_and_a_bmc_of_another_host_is_refused_there(
     assert not lab.machine.powers and not list(lab.site.state.glob("runs/*"))
 
 
+@pytest.mark.variants(1)
 @pytest.mark.parametrize(
     ("variables", "told"),
     [
@@ -115,6 +116,7 @@ def test_a_drive_that_keeps_what_it_acknowledged_passes_and_one_that_forgets_it_
     assert lab.machine.powers == ["Off", "On"] * 2 and len(lab.cuts()) == 2
 
 
+@pytest.mark.long
 def test_a_host_that_is_not_back_is_an_error_and_the_run_goes_on_once_it_is(lab):
     """The cut that nobody verified is verified then, and no other is done in its place."""
     drive = lab.drive()

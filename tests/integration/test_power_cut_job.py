@@ -134,6 +134,7 @@ def test_an_honest_drive_passes_however_often_its_job_dies(jobs, lives):
     assert run.run.read_status()["state"] == "finished"
 
 
+@pytest.mark.variants(1)
 @pytest.mark.parametrize(
     ("lies", "kinds"),
     [
