@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""docs/wrong-drives.md: a test stages each of its cases, and their codes are the guard's."""
+"""tests/integration/wrong_drive_cases.md: a test stages each of its cases, and their codes are the guard's."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import refusals
 
 REPO = Path(__file__).parents[3]
-PAGE = (REPO / "docs" / "wrong-drives.md").read_text(encoding="utf-8")
+PAGE = (REPO / "tests" / "integration" / "wrong_drive_cases.md").read_text(encoding="utf-8")
 
 
 def rows(heading):
