@@ -49,7 +49,7 @@ def test_another_drive_or_test_is_another_decision(key, value):
         {"drives": PLAN["drives"] * 2},
         {"drives": []},
         {"parallel_drives": 24},
-        {"together": {"repeats": 3, "cells": []}},
+        {"together": {"repeats": 3, "cells": [], "alone": ["S1"], "numbers": [2], "otherwise": 1}},
     ],
 )
 def test_another_run_host_or_number_at_a_time_is_another_decision(changes):

@@ -13,6 +13,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import snapshot
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import parallelism_search
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base, measurement
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import ReadTogether
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import json_schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import host_journal
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import record_check, sanitizer
@@ -137,16 +138,18 @@ DRIVES = ("S0", "S1", "S2", "S3")
 
 def told(most, drives=DRIVES):
     """As a host job tells it of drives of which so many keep what they do alone."""
+    asked = ReadTogether(repeats=3, cells=[], alone=list(drives), numbers=[4, 3, 2], otherwise=1)
     alone = {"c1": {drive: [1000.0, 1001.0, 999.0] for drive in drives}}
     trials = []
-    while (step := parallelism_search.next_trial(drives, alone, trials)) is not None:
-        share = 1.0 if step[0] <= most else most / step[0]
+    while (number := parallelism_search.next_number(asked, alone, trials)) is not None:
+        share = 1.0 if number <= most else most / number
         parts = [
             {"c1": {drive: [1000.0 * share] * 3 for drive in group}}
-            for group in parallelism_search.groups(drives, *step)
+            for group in parallelism_search.groups(drives, number, drives)
         ]
-        trials.append(parallelism_search.Trial(*step, parts if share == 1 else parts[:1]))
-    return {**base.to_json(parallelism_search.decide(drives, alone, trials)), "cells": ["c1"], "seconds": 90.5}
+        trials.append(parallelism_search.Trial(number, parts if share == 1 else parts[:1]))
+    decided = parallelism_search.decide(drives, asked, alone, trials)
+    return {**base.to_json(decided), "cells": ["c1"], "seconds": 90.5}
 
 
 CALIBRATION = sanitizer.Shape(json_schema.of(measurement.Calibration))
@@ -164,9 +167,9 @@ def test_what_the_rule_made_passes_the_gate_and_is_shown(most):
 
 
 def test_a_trial_with_too_few_figures_says_so():
-    shown = {"number": 3, "confirms": True, "cell": "c1", "drive": "S1", "share": None}
+    shown = {"number": 3, "cell": "c1", "drive": "S1", "share": None}
     lines = host_journal.parallelism_lines({"parallel_drives": 1, "why": "S1 is slow", "trials": [shown]})
-    assert lines == ["1: S1 is slow", "with 3 together beside all neighbours, S1 has too few figures for c1"]
+    assert lines == ["1: S1 is slow", "with 3 together, S1 has too few figures for c1"]
 
 
 @pytest.mark.parametrize(
