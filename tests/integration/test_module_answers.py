@@ -42,6 +42,7 @@ BEFORE = [
     {"irq_affinity": {"irqs": [999999], "cpus": "0"}},
     {"boot_arguments": {"state": "absent", **STATE}},
     {"drive_facts": {"discover": True, "drives": "{{ ssd_drives }}", **STATE}},
+    {"retired_layers": {"drives": "{{ ssd_drives }}", **STATE}},
     {"rssdm": {"serial": "S1", "queue_depth": 256, "power_limiting": True, **STATE}},
     {"rssdm": {"state": "restored", **STATE}},
     {"iomemory": {"serial": "C1", "state": "detached", "pci_check": True, "bugreport": True, **STATE}},
@@ -147,7 +148,8 @@ def attributes(module):
 
 
 def test_every_answer_is_as_documented(heard):
-    assert {each["module"] for each in heard} == MODULES
+    # Its answers are those of a host whose power goes (test_power_cut.py).
+    assert {each["module"] for each in heard} == MODULES - {"power_cut"}
     found = {
         problem
         for each in heard
