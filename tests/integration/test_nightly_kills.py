@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The controller dies in each phase of the nightly, with all that it runs: what the next night does, and what becomes
-of the night that was lost. docs/awx.md has the table.
+of the night that was lost. docs/awx.md says how.
 """
 
 from __future__ import annotations
