@@ -6,8 +6,8 @@ and when it is ready in Chromium.
 
     python tests/bench/report.py [--drives 100 1000 10000] [--metrics 60]
 
-Four drives a host. Each size runs in a process of its own. Prints a table as docs/report.md has it, and fails above the
-limits: 5 MB, 2 s.
+Four drives a host. Each size runs in a process of its own. Prints a table, of which docs/report.md has the last line,
+and fails above the limits: 5 MB, 2 s.
 """
 
 from __future__ import annotations
