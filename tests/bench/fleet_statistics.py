@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How often a fleet of good drives is flagged, and how surely a bad drive or host is: the tables of docs/fleet.md.
+"""How often a fleet of good drives is flagged, and how surely a bad drive or host is: the tables of
+docs/fleet.md and docs/internals/fleet-statistics.md.
 
 From the repository's root:
 
