@@ -8,8 +8,8 @@ from it, judges the run against its peers and the nights before, and writes the 
 
 Four drives a host, 60 metrics a drive, all of them a test's own, so that all are judged; one drive and one host are
 bad. The first run comes through the importer, the others are copies of its rows that spread by 0.5 % (bench/store.py).
-Prints a table as docs/store.md has it; seconds are of the clock, and in brackets of the CPU, which a busy machine
-changes less. It works in TMPDIR. Fails above the limits: 60 s of CPU, 2 GiB.
+Prints a table, of which docs/store.md has the last line; seconds are of the clock, and in brackets of the CPU, which a
+busy machine changes less. It works in TMPDIR. Fails above the limits: 60 s of CPU, 2 GiB.
 """
 
 from __future__ import annotations
