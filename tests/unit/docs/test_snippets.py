@@ -54,7 +54,11 @@ def snippets(*languages):
 
 def commands():
     """(page, words) of each command of ours."""
-    found = [(page, line) for page, text in snippets("sh", "bash", "crontab") for line in text.splitlines()]
+    found = [
+        (page, line)
+        for page, text in snippets("sh", "bash", "crontab")
+        for line in text.replace("\\\n", " ").splitlines()
+    ]
     found += [
         (str(page.relative_to(ROOT)), line) for page in PAGES for line in COMMAND.findall(page.read_text("utf-8"))
     ]
