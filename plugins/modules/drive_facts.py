@@ -194,6 +194,23 @@ drives:
             (C(nvme.poll_queues)).
           type: bool
           sample: false
+        zone_model:
+          description: C(host-managed) if it takes writes in sequence by zone alone (NVMe ZNS, SMR), C(host-aware) if it
+            takes all; null without zones.
+          type: str
+          sample: host-managed
+        zone_bytes:
+          description: Size of a zone; null without zones.
+          type: int
+          sample: 268435456
+        max_open_zones:
+          description: How many zones may be open at a time; 0 if any number. Null without zones.
+          type: int
+          sample: 14
+        max_active_zones:
+          description: How many zones may be open, or written in part; 0 if any number. Null without zones.
+          type: int
+          sample: 14
     eligible:
       description: Whether it may be erased.
       type: bool
