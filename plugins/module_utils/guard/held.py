@@ -42,6 +42,8 @@ class HeldDrive:
     on it before the first write.
     """
 
+    _access = os.O_RDWR
+
     def __init__(
         self,
         host: Host,
@@ -164,7 +166,7 @@ class HeldDrive:
     def _open(self, path: str) -> None:
         for attempt in range(OPEN_ATTEMPTS):
             try:
-                self.handle = self._host.open(path, os.O_RDWR | os.O_EXCL | os.O_DIRECT)
+                self.handle = self._host.open(path, self._access | os.O_EXCL | os.O_DIRECT)
                 return
             except OSError as error:
                 problem = error
@@ -350,3 +352,11 @@ class HeldDrive:
     def bytes_written(self) -> int | None:
         """Bytes that the kernel has written to the drive since it was attached; None: it does not count (iostats)."""
         return write_counters.bytes_written(self._host, os.path.basename(self.path))
+
+
+class DriveToRead(HeldDrive):
+    """As HeldDrive, for reads before the first write. When a drive that was open for writing is closed, udev looks at
+    it anew, and starts the arrays and volume groups on it that retire.yml took apart.
+    """
+
+    _access = os.O_RDONLY

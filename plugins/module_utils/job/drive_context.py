@@ -19,7 +19,7 @@ from ..core.host import Host
 from ..drive import entry
 from ..guard.block_classifier import Stopped
 from ..guard.data_scan import Terms, longer_s
-from ..guard.held import HeldDrive, Refused
+from ..guard.held import DriveToRead, HeldDrive, Refused
 from ..guard.held_array import HeldArray
 from ..guard.in_service import DriveInService
 from ..measure import fio, precondition_curve, validity_limits
@@ -97,7 +97,7 @@ class Job(t.NamedTuple):
 
 
 class DriveContext:
-    """One drive of one run. `reads_only`: its fio may not write."""
+    """One drive of one run. `reads_only`: nothing of it may write, fio included."""
 
     def __init__(self, job: Job, plan: PlannedDrive, reads_only: bool = False) -> None:
         self.job = job
@@ -124,7 +124,7 @@ class DriveContext:
         owner = {"run": job.run_dir.run_id, "drive": self.drive}
         beside = [entry.parse(other.selector) for other in job.drives if other.drive != plan.drive]
         named = {"entry": entry.parse(plan.selector), "expected": plan.expected, "beside": beside}
-        kind = DriveInService if job.in_service else HeldDrive
+        kind = DriveInService if job.in_service else DriveToRead if reads_only else HeldDrive
         self.held = kind(job.host, named, owner, job.same_boot, state_dir, job.terms)
         # What fio works on, and the kernel names of the drives that it is made of: an array's, while there is one.
         self.target: HeldDrive | HeldArray = self.held

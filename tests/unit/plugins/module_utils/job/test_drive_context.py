@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import threading
 import types
 
@@ -46,6 +47,15 @@ def station(disk, fake, run_dir):
     told = {"journal": disk, "status": disk, "run_dir": run_dir, "host": fake, "history": []}
     job = Job(stop=threading.Event(), fio_path="fio", same_boot=True, **told, **nothing)
     return DriveContext(job, planned.drive())
+
+
+def test_what_only_reads_opens_no_drive_for_writing(station, monkeypatch):
+    """udev would start anew what retire.yml took apart, once such a drive is closed."""
+    opened = []
+    monkeypatch.setattr(station.job.host, "open", lambda _path, flags: opened.append(flags & os.O_ACCMODE))
+    for reads_only in (True, False):
+        DriveContext(station.job, planned.drive(), reads_only).held._open("/dev/x")
+    assert opened == [os.O_RDONLY, os.O_RDWR]
 
 
 def test_a_cell_waits_for_no_disk_and_what_a_successor_needs_does(station, disk):
