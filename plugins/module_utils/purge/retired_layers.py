@@ -16,6 +16,7 @@ import typing as t
 from ..core.host import Host
 from ..drive.entry import Entry, parse
 from ..guard import guard_check
+from ..guard.retired import CODES
 from ..records.found_drives import FoundDrive
 
 # What speaks against a drive only because something is built on it.
@@ -79,7 +80,9 @@ def plan(layers: t.Mapping[str, Layer], retired: t.Collection[str], kept: t.Mapp
         below = sorted(set().union(*(drives[name] for name in together)))
         steps.append(Step(_command(layers[together[0]], together[0]), tuple(together), tuple(below)))
         left = [name for name in left if name not in together]
-    told = [Kept(name, why, " ".join(_command(layers[name], name))) for name, why in refused.items()]
+    # In the order in which somebody may take them apart by hand.
+    downwards = sorted(refused, key=lambda name: -len(_all_below(layers, name)))
+    told = [Kept(name, refused[name], " ".join(_command(layers[name], name))) for name in downwards]
     return Plan(steps, told)
 
 
@@ -213,6 +216,8 @@ def look(host: Host, entries: t.Sequence[Entry], state_dir: str | None) -> tuple
         name = one.identity.kernel_name if one.identity else None
         if name and entry.options.retired:
             why = [refusal for refusal in one.refusals if refusal.code not in BUILT_ON]
+            if any(refusal.code == "not_given_up" for refusal in why):  # says why what lies on the drive stands
+                why = [refusal for refusal in why if refusal.code not in CODES]
             if why:
                 kept[name] = "; ".join(f"{refusal.code}: {refusal.message}" for refusal in why)
             else:
