@@ -101,6 +101,8 @@ class Lab:
             "ssd_watch_interval_s": 2,
             "ssd_host_timeout_s": 60,
             "ssd_plan": [SHORT_TEST],
+            # To find the number takes minutes of reads under emulation.
+            "ssd_parallel_drives": 1,
             "preflight_traffic_s": 0,
         }
 
