@@ -78,6 +78,7 @@ def staged(guest):
         yield guest
 
 
+@pytest.mark.long
 def test_what_is_on_retired_drives_alone_is_taken_apart(staged, tmp_path):
     """First only said; then done for good, and drives are given up. What spans another drive or is mounted stays."""
     lab = Lab(staged, tmp_path, "retire")
