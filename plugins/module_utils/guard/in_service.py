@@ -12,6 +12,7 @@ import os
 import typing as t
 
 from ..records import base
+from ..records.identity import Identity
 from . import rules, service_drives
 from .held import HeldDrive, Refused
 
@@ -30,7 +31,7 @@ class DriveInService(HeldDrive):
             raise Refused(refusals)
         if self.handle is not None and seen.path != self.path:
             raise self._refused("identity_changed", f"it became {seen.path}")
-        self.path, self.identity = str(seen.path), base.to_json(seen.identity)
+        self.path, self.identity = str(seen.path), seen.identity or Identity()
 
     def _open(self, path: str) -> None:
         try:

@@ -41,6 +41,7 @@ from . import (
 )
 from .findings import HostAnswer, Run
 from .host_tests import HostTests, Requested
+from .wear import NOTHING as WRITES_NOTHING
 
 Span = tuple[float, float]
 IDENTITY_SHOWN = ("model", "serial", "wwn", "firmware", "backing_file")
@@ -147,7 +148,8 @@ def describe(
         where = paths.get(drive.drive, REFUSED)
         own = [f"    {scan_offsets.scan_text(looked_at, units.data_size)}"] if looked_at else []
         own += [f"    retired, gives up {text}" for text in (gives_up or {}).get(drive.drive, ())]
-        own += [f"    {writes}, if it writes at most {_rate(drive.lasting_write_bytes_per_s)}"] if writes else []
+        bound = "" if writes == WRITES_NOTHING else f", if it writes at most {_rate(drive.lasting_write_bytes_per_s)}"
+        own += [f"    {writes}{bound}"] if writes else []
         who = (identity_text(drive, KIND_SHOWN), identity_text(drive))
         blocks.append(plan_groups.Block(drive.drive, _verb(drive), where, *who, own, details))
     total = plan_totals.of_host(plan, spans, reads_s, worn)
@@ -356,7 +358,8 @@ def _steps(test: PlannedTest, size_bytes: int) -> str:
     if test.scrub:
         part, nights = units.data_size(test.scrub.part_bytes(size_bytes)), test.scrub.nights(size_bytes)
         steps.append(
-            f"read {part} at {test.scrub.rate_mib_s} MiB/s, another part each time, all of it in {nights} runs"
+            f"read {part} at {test.scrub.rate_mib_s} MiB/s, another part each time, all of it in {nights} "
+            f"run{'s' * (nights != 1)}"
         )
     if cells:
         shown = cells[0].id if len(cells) == 1 else f"{len(cells)} cells"

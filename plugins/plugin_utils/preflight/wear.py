@@ -25,6 +25,7 @@ from . import purge_choice, variable_rules
 from .findings import Finding, HostAnswer
 
 TB = 10**12
+NOTHING = "writes nothing"
 ADVICE = "take tests out, lower rounds.max or rounds.capacity_multiple, or raise the budget"
 
 
@@ -131,7 +132,7 @@ def wear_text(least: float, most: float, rated: float | None, used_pct: int | No
     """
     span = units.data_size(least) if least == most else f"{units.data_size(least)} to {units.data_size(most)}"
     if not most:
-        return "writes nothing"
+        return NOTHING
     own = "" if used_pct is None else f"{used_pct} % used, by its own count"
     if rated is None:
         told = "; ".join(filter(None, ["share of its rated life unknown: set ssd_rated_tbw", own]))

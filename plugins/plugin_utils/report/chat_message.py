@@ -46,7 +46,7 @@ def run_message(run: Mapping, judgement: Mapping, before: Mapping | None = None)
     )
     head = [f"{inert(run['run']['id'], MOST_NAME)}: {_unlinked(headline.of_run(drives), MOST_HEADLINE)}"]
     changes = _changes(drives, before) if before else ["No earlier run to compare with"]
-    told = [f"Judged on {inert(last['at'], 10)} by other criteria than before" for last in run.get("rejudged") or []]
+    told = [f"Judged on {str(last['at'])[:10]} by other criteria than before" for last in run.get("rejudged") or []]
     changes = told[-1:] + changes
     return _fitting(head, changes, [_line(drive) for drive in bad])
 

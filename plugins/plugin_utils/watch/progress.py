@@ -314,7 +314,7 @@ def _round(drive: DriveStatus) -> str:
     if drive.phase != "measure" or not drive.round:
         return ""
     if drive.round_max and drive.round > drive.round_max:
-        return f"round {drive.round}, {drive.round_max} undisturbed"
+        return f"round {drive.round} (disturbed ones are measured again; it takes at most {drive.round_max} others)"
     return f"round {drive.round}" + (f" of {drive.round_max}" if drive.round_max else "")
 
 

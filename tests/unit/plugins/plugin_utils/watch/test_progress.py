@@ -78,7 +78,12 @@ def test_a_metric_says_direction_and_unit(name, value, text):
 
 @pytest.mark.parametrize(
     ("round_max", "shown"),
-    [(25, "round 3 of 25"), (3, "round 3 of 3"), (2, "round 3, 2 undisturbed"), (None, "round 3")],
+    [
+        (25, "round 3 of 25"),
+        (3, "round 3 of 3"),
+        (2, "round 3 (disturbed ones are measured again; it takes at most 2 others)"),
+        (None, "round 3"),
+    ],
 )
 def test_a_round_beyond_the_last_one_says_that_disturbed_ones_are_measured_again(round_max, shown):
     text = lines([host("a", drives=[{**MEASURING, "round_max": round_max}])], NOW)
