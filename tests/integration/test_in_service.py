@@ -137,7 +137,7 @@ def test_plan_mode_shows_what_would_be_read_and_starts_nothing(site, mounted):
     assert code == 0, output
     text = " ".join(output.split())
     assert "ssd_mode=read_only starts it" in text and "would only read" in text
-    assert "all of it in 1 runs" in text
+    assert "all of it in 1 run" in text
     assert written(drive) == before and not site.run_folders()
 
 
