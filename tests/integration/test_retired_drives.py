@@ -399,11 +399,15 @@ def test_a_drive_back_in_production_is_not_erased_again(make_bench):
     run(*ext4("-L", "production"), disk.path)
     again = bench.play(playbook="purge", entries=[disk.entry])
     again.refused("used", "signature", "not_given_up")
-    for folder in bench.site.state.glob("retired"):
-        shutil.rmtree(folder)
+    # The host is installed anew, and its drive becomes a database's, which has no name that anybody could tell.
+    run("wipefs", "--all", disk.path)
+    disk.write(0, os.urandom(8 * MIB))
+    shutil.rmtree(bench.site.state)
+    disk.seal()
     forgotten = bench.play(playbook="purge", entries=[disk.entry])
     assert "used the statement up" in forgotten.output and forgotten.code != 0, forgotten.output
     forgotten.untouched("used")
     disk.entry["retired"] = TODAY.isoformat()
     renewed = bench.play(playbook="purge", entries=[disk.entry])
+    assert ["data of an unknown kind"] in [one.get("gives_up") for one in renewed.results() if one["kind"] == "drive"]
     assert renewed.code == 0 and renewed.changed == ["used"], renewed.output

@@ -253,16 +253,21 @@ class _Seen:
             own_data=facts.own_data if facts else None,
             look=facts.look if facts else None,
             holds=holdings.lines(facts.holdings) if facts else [],
-            gives_up=self._gives_up(left),
+            gives_up=self._gives_up(left, run_id),
             members=[one.member.key for one in facts.holdings.contents if one.member] if facts else [],
             may_retire=self._may_retire(left, run_id),
         )
 
-    def _gives_up(self, left: t.Sequence[Refusal]) -> list[str]:
+    def _gives_up(self, left: t.Sequence[Refusal], run_id: str | None) -> list[str]:
         """Return what `retired` gives up of a drive that may be erased, for the plan."""
-        if self.retired.is_proposal or not self.retired.lifts_lines or left or not self.facts:
+        facts = self.facts
+        if self.retired.is_proposal or not self.retired.lifts_lines or left or not facts:
             return []
-        return [*(holdings.lines(self.facts.holdings) if self.retired.codes else []), *self.facts.lines]
+        held = holdings.lines(facts.holdings) if self.retired.codes else []
+        apart = {*lifted_codes(self.entry, facts.own_data), *ours(facts.own_data, run_id)}
+        if self.retired.codes and facts.unsigned and not facts.holdings.contents and "unsigned_data" not in apart:
+            held.append("data of an unknown kind")
+        return [*held, *facts.lines]
 
     def _may_retire(self, left: t.Sequence[Refusal], run_id: str | None) -> str | None:
         """Return the statement that would let a drive be erased that is found; None: none would, or none is needed."""

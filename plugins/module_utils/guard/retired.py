@@ -13,11 +13,13 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import re
 import typing as t
 
 from ..core import files, ownership
 from ..core.files import SCHEMA_VERSION, now
-from ..drive.identity import NAMES, OWN_NAMES, may_be_one
+from ..drive.entry import is_placeholder, wwn_key
+from ..drive.identity import NAMES, OWN_NAMES
 from ..records import base
 from ..records.ledger import RetiredUse
 from . import ledger_format
@@ -67,21 +69,44 @@ def _load(path: str) -> RetiredUse | None:
         return None
 
 
-def use_of(known: t.Iterable[RetiredUse], identity: Names) -> RetiredUse | None:
-    """Return the last use of a drive's statement; also one that a place noted which told other names of it."""
-    own = [use for use in known if _is_same(use.identity, identity)]
+def use_of(known: t.Iterable[RetiredUse], identity: Names, run_id: str | None = None) -> RetiredUse | None:
+    """Return the last use of a drive's statement; also one that was noted when the drive told other names of itself.
+    run_id: the run that asks, which knows drives with one serial apart (namespaces).
+    """
+    own = [
+        use
+        for use in known
+        if _names_one(use.identity, identity) and not (use.run_id == run_id and _differ(use.identity, identity))
+    ]
     return max(own, key=lambda use: use.time, default=None)
 
 
-def _is_same(noted: Names, identity: Names) -> bool:
-    return all(noted.get(key) == identity.get(key) for key in OWN_NAMES) or may_be_one(noted, identity)
+def _names_one(noted: Names, identity: Names) -> bool:
+    """Return whether any name of its own is the same: a new namespace has another EUI, another firmware or controller
+    tells another model or form of the serial. Mistaking two drives for one asks for a new statement, no more.
+    """
+    return any(key in _keys(identity) for key in _keys(noted))
+
+
+def _keys(identity: Names) -> set[str]:
+    """Return all own names of an identity, in one form."""
+    names = {key: str(identity.get(key) or "") for key in OWN_NAMES}
+    serial = re.sub(r"[ _-]", "", names.pop("serial")).upper()
+    names["wwn"] = wwn_key(names["wwn"]) or ""
+    names["serial"] = "" if is_placeholder(serial) else serial
+    return {f"{kind} {name}" for kind, name in names.items() if name}
+
+
+def _differ(noted: Names, identity: Names) -> bool:
+    wwns = [wwn_key(str(one.get("wwn") or "")) for one in (noted, identity)]
+    return None not in wwns and wwns[0] != wwns[1]
 
 
 def note(state_dir: str, identity: Names, run_id: str, statement: str, members: t.Sequence[str]) -> None:
     """Note, before the first write, that a drive's statement is used up. members: keys of what goes with it. Raises
     OSError, and Untrusted.
     """
-    before = use_of(uses(state_dir), identity)
+    before = use_of(uses(state_dir), identity, run_id)
     if before is not None and (before.run_id, before.statement) == (run_id, statement):
         return
     names = {key: t.cast("str | None", identity.get(key)) for key in NAMES}

@@ -99,7 +99,7 @@ class RetiredGroup:
             return Retired(statement, ["nobody knows whether the statement was used"])
         if self._state_dir is None:
             return Retired(statement, ["without ssd_state_dir nobody knows whether the statement was used"])
-        use = retired.use_of(self._uses, base.to_json(facts.identity))
+        use = retired.use_of(self._uses, base.to_json(facts.identity), self._run_id)
         if use and self._run_id and (use.run_id, use.statement) == (self._run_id, statement):
             if content_is_ours:
                 return Retired(statement, [], CODES, True)

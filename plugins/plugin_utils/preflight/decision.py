@@ -282,9 +282,10 @@ def _leave_out_drives(request: Request, chosen: _Chosen, hosts: _Participants) -
     last_runs = last_run_of_drive.of_drives(own, compared, but=but)
     lost = ledger_age.lost(hosts.views, last_runs, own)
     if not chosen.service:
-        used = last_run_of_drive.used_retired(own, used_statements.drives(hosts.views, run), but=but)
+        stated = used_statements.drives(hosts.views, run)
+        used = last_run_of_drive.used_retired(own, but=but) if stated else []
         today = datetime.datetime.now(datetime.timezone.utc).date()
-        lost = {**used_statements.lost(hosts.views, used, run, today), **lost}
+        lost = {**used_statements.lost(stated, used, today), **lost}
     kept = excluded_drives.of_run(chosen.before)
     views = excluded_drives.exclude(hosts.views, run, request.marks, kept, request.approved, request.without.drives)
     views = earlier_rates.with_rates(views, own, run.id if run else "")

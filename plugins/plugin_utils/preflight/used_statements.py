@@ -12,28 +12,35 @@ import typing as t
 
 from ...module_utils.guard import retired
 from ...module_utils.records import base
+from ...module_utils.records.found_drives import FoundDrive
 from ...module_utils.records.ledger import RetiredUse
 from ..run_folder.last_run_of_drive import Key
 from .findings import HostAnswer, Run
 
 
-def drives(views: t.Sequence[HostAnswer], run: Run | None) -> list[str]:
-    """Return the drives of which a statement gives something up, on hosts that do not go on with this run."""
+def drives(views: t.Sequence[HostAnswer], run: Run | None) -> dict[Key, tuple[FoundDrive, str]]:
+    """Return the drives whose entry has a statement, with that, on hosts that do not go on with this run. Whether it
+    gives up anything by name does not matter: raw data have none.
+    """
     attach = run.attach if run else {}
-    return [str(one.drive) for view in views if view.name not in attach for one in view.drives or () if one.gives_up]
+    found = {}
+    for view in views:
+        statements = {one.label: one.options.retired for one in view.entries or () if one.problem is None}
+        for drive in view.drives or () if view.name not in attach else ():
+            statement = statements.get(str(drive.drive))
+            if statement and drive.identity:
+                found[view.name, str(drive.drive)] = (drive, statement)
+    return found
 
 
 def lost(
-    views: t.Sequence[HostAnswer], used: t.Mapping[str, t.Sequence[RetiredUse]], run: Run | None, today: datetime.date
+    stated: t.Mapping[Key, tuple[FoundDrive, str]], used: t.Sequence[RetiredUse], today: datetime.date
 ) -> dict[Key, str]:
-    """{(host, drive): why its statement lifts nothing}. used: of last_run_of_drive."""
-    wanted, found = set(drives(views, run)), {}
-    for view in views:
-        statements = {one.label: one.options.retired for one in view.entries or () if one.problem is None}
-        for drive in view.drives or ():
-            label = str(drive.drive)
-            use = retired.use_of(used.get(label, ()), base.to_json(drive.identity)) if drive.identity else None
-            statement = statements.get(label)
-            if label in wanted and use and statement and not retired.is_newer(statement, use):
-                found[view.name, label] = f"not_given_up: {retired.used_up(use.run_id, use.time, today)}"
+    """{(host, drive): why its statement lifts nothing}. stated: of `drives`; used: of last_run_of_drive."""
+    found = {}
+    for key, (drive, statement) in stated.items():
+        use = retired.use_of(used, base.to_json(drive.identity))
+        # A blank drive needs no statement.
+        if use and drive.gives_up and not retired.is_newer(statement, use):
+            found[key] = f"not_given_up: {retired.used_up(use.run_id, use.time, today)}"
     return found

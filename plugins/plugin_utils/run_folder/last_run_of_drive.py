@@ -7,6 +7,7 @@ Read from the results folder, through the gate.
 
 from __future__ import annotations
 
+import mmap
 import os
 import typing as t
 
@@ -78,22 +79,40 @@ def begun(run: runs.KnownRun, wanted: t.Collection[Key]) -> set[Key]:
     }
 
 
-def used_retired(
-    own: t.Iterable[runs.KnownRun], labels: t.Collection[str], but: str = ""
-) -> dict[str, list[RetiredUse]]:
-    """{drive: the statements that it is retired which these runs used up}, on whatever host: a drive may be moved."""
-    found: dict[str, list[RetiredUse]] = {}
-    read = 0
-    for run in sorted(own, key=lambda run: (run.started, run.id), reverse=True)[:MOST_RUNS] if labels else ():
-        read += run_record.results_size(run.folder)
-        if read > MOST_BYTES:
-            break
-        for record in _records(run.folder, run.hosts, _RETIRED) if run.id != but else ():
-            if record["kind"] == "drive" and record.get("retired") and record["drive"] in labels:
-                names = {key: (record.get("identity") or {}).get(key) for key in NAMES}
-                use = RetiredUse(run.id, record["time"], names, record["retired"], [], SCHEMA_VERSION)
-                found.setdefault(record["drive"], []).append(use)
-    return found
+def used_retired(own: t.Iterable[runs.KnownRun], but: str = "") -> list[RetiredUse]:
+    """Return the statements that a drive is retired which these runs used up, on whatever host and by whatever selector:
+    a drive may be moved. All runs count, however many and large: few lines have the word.
+    """
+    return [
+        RetiredUse(run.id, record["time"], _names(record), record["retired"], [], SCHEMA_VERSION)
+        for run in own
+        if run.id != but
+        for record in _checked(_lines_with(run.folder, _RETIRED), run.hosts)
+        if record["kind"] == "drive" and record.get("retired")
+    ]
+
+
+def _names(record: t.Mapping[str, t.Any]) -> dict[str, str | None]:
+    identity = record.get("identity") or {}
+    return {key: identity.get(key) for key in NAMES}
+
+
+def _lines_with(folder: str, part: bytes) -> t.Iterator[bytes]:
+    """Yield the lines of a run's results that have this in them, without looking at the others one by one."""
+    try:
+        with open(os.path.join(folder, run_record.RESULTS), "rb") as file, _mapped(file) as data:
+            place = data.find(part)
+            while place >= 0:
+                end = data.find(b"\n", place)
+                end = len(data) if end < 0 else end
+                yield data[data.rfind(b"\n", 0, place) + 1 : end]
+                place = data.find(part, end)
+    except (OSError, ValueError):  # there is none, or it is empty
+        return
+
+
+def _mapped(file: t.BinaryIO) -> mmap.mmap:
+    return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 def wrote(left: Left, key: Key) -> bool:
@@ -109,16 +128,20 @@ def _records(folder: str, hosts: t.Collection[str], *parts: bytes) -> t.Iterator
     """Yield the records of these hosts, of the lines that have one of the parts in them."""
     try:
         with open(os.path.join(folder, run_record.RESULTS), "rb") as file:
-            for line in file:
-                if any(part in line for part in parts):
-                    try:
-                        told = sanitizer.decoded(line)
-                    except sanitizer.Unfit:
-                        continue
-                    # Most are of other hosts, and need not pass.
-                    mine = isinstance(told, dict) and isinstance(told.get("host"), str) and told["host"] in hosts
-                    record = record_check.stored(told) if mine else None
-                    if record is not None:
-                        yield record
+            yield from _checked((line for line in file if any(part in line for part in parts)), hosts)
     except OSError:
         return
+
+
+def _checked(lines: t.Iterable[bytes], hosts: t.Collection[str]) -> t.Iterator[dict[str, t.Any]]:
+    """Yield the records of these hosts that pass the gate."""
+    for line in lines:
+        try:
+            told = sanitizer.decoded(line)
+        except sanitizer.Unfit:
+            continue
+        # Most are of other hosts, and need not pass.
+        mine = isinstance(told, dict) and isinstance(told.get("host"), str) and told["host"] in hosts
+        record = record_check.stored(told) if mine else None
+        if record is not None:
+            yield record
