@@ -294,4 +294,5 @@ def _view(name: str, heard: Json) -> HostAnswer:
         checks=examined.findings,
         snapshot=examined.snapshot,
         wear=examined.wear,
+        service_not_found=examined.service_not_found or (),
     )

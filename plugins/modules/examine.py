@@ -125,6 +125,12 @@ drives:
   type: list
   elements: dict
   sample: []
+service_not_found:
+  description: Entries of C(ssd_service_drives) that name no drive of the host now, where other drives are to be erased.
+  returned: when O(service_drives) was answered
+  type: list
+  elements: str
+  sample: [22123A4F5B6D]
 findings:
   description: See RV(ssdlab.fleet.host_checks#module:findings).
   returned: when O(host_checks) was answered

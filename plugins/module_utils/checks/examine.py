@@ -29,6 +29,7 @@ PARTS = {
     "drive_facts": ("drives",),
     "host_checks": ("findings", "snapshot", "wear"),
 }
+_OF_SERVICE = ("drives", "service_not_found")
 # Of drives in service. It is no module of its own: it answers in place of drive_facts, or goes over that answer.
 SERVICE = "service_drives"
 
@@ -42,7 +43,7 @@ def module_result(host: Host, requested: t.Mapping[str, t.Any], validate: Valida
             return
         try:
             found = function(validate(options, {**requested[part], **more}))
-            result.update({key: found[key] for key in PARTS.get(part, ("drives",))})
+            result.update({key: found[key] for key in PARTS.get(part, _OF_SERVICE)})
         except Exception as error:  # as if it were a module of its own
             kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
             result["failures"][part] = f"{kind}{error}"

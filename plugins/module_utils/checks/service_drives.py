@@ -24,7 +24,8 @@ OPTIONS: dict[str, t.Any] = {
 
 def module_result(host: Host, options: dict[str, t.Any], erased: t.Sequence[dict[str, t.Any]] = ()) -> dict[str, t.Any]:
     """Return the drives of the list that is asked for, with a refusal of those that the other list has too. erased:
-    what drive_facts found of those that are to be erased, where nothing is to be read.
+    what drive_facts found of those that are to be erased, where nothing is to be read. Raises ValueError where it is
+    not known which drives are in service, and others are to be erased.
     """
     if not options["reads"]:
         drives = [base.parse(FoundDrive, one) for one in erased]
@@ -32,5 +33,11 @@ def module_result(host: Host, options: dict[str, t.Any], erased: t.Sequence[dict
         drives = service_drives.whole(host)
     else:
         drives = service_drives.found(host, [parse(drive) for drive in options["drives"]])
-    others = None if options["all_others"] else [parse(drive) for drive in options["others"]]
-    return {"drives": [base.sparse_json(one) for one in service_drives.in_both(host, drives, others)]}
+    other = service_drives.protection(host, [parse(drive) for drive in options["others"]])
+    if other.problems and not options["reads"]:
+        raise ValueError(f"drives of ssd_service_drives may not be erased, and which? {'; '.join(other.problems)}")
+    found = service_drives.in_both(drives, None if options["all_others"] else other.paths)
+    return {
+        "drives": [base.sparse_json(one) for one in found],
+        "service_not_found": [] if options["reads"] else other.not_found,
+    }

@@ -7,6 +7,7 @@ it is. What speaks against erasing a drive does not speak against reading it. Re
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 from ..core.host import Host
@@ -21,6 +22,7 @@ from .rules import make_refusals
 
 # What `all` leaves out of what discover lists: devices of software, which lie on drives that it has.
 _OF_SOFTWARE = ("loop", "nbd")
+_OF_PARTITION = re.compile(r"-part[0-9]+$")
 
 
 def found(host: Host, entries: t.Sequence[Entry]) -> list[FoundDrive]:
@@ -77,12 +79,36 @@ def _has_self_tests(host: Host, who: Identity) -> bool:
     return seen.is_offered is not False and seen.is_running is not None
 
 
-def in_both(host: Host, drives: t.Sequence[FoundDrive], others: t.Sequence[Entry] | None) -> list[FoundDrive]:
-    """Return drives with a refusal for those that the host's other list names too. others: its entries; None: it has
+class Protection(t.NamedTuple):
+    """What a list of drives in service keeps from being erased. paths: of these drives; problems: why that may not be
+    all that was meant; not_found: the entries that name no drive of this host now.
+    """
+
+    paths: set[str]
+    problems: list[str]
+    not_found: list[str]
+
+
+def protection(host: Host, entries: t.Sequence[Entry]) -> Protection:
+    """Return which drives a list keeps. An ambiguous entry keeps all that match; one of a partition names no drive."""
+    found = Protection(set(), [], [])
+    for entry in entries:
+        name, refused = locate(host, entry)
+        codes = {one.code for one in refused}
+        found.problems.extend(f"{one.code}: {one.message}" for one in refused if one.code != "not_found")
+        found.not_found.extend([entry.label] if "not_found" in codes else [])
+        names = identity.find(host, entry) if "ambiguous" in codes else [name] if name else []
+        found.paths.update(identity.node(one) for one in names)
+        if entry.kind == "by_id" and (_OF_PARTITION.search(entry.label) or (name and kind_of(host, name) != "drive")):
+            why = make_refusals("bad_selector", entry.label, ["it names a partition, not a whole drive"])
+            found.problems.extend(f"{one.code}: {one.message}" for one in why)
+    return found
+
+
+def in_both(drives: t.Sequence[FoundDrive], paths: t.Collection[str] | None) -> list[FoundDrive]:
+    """Return drives with a refusal for those that the host's other list names too. paths: of its drives; None: it has
     all drives.
     """
-    names = {name for entry in others or () for name, _refused in [locate(host, entry)] if name}
-    paths = None if others is None else {identity.node(name) for name in names}
     return [_in_both(one, paths) for one in drives]
 
 

@@ -177,6 +177,10 @@ class ExamineAnswer(Answer):
     ] = None
     host_info: OrMissing[HostIdentity] = None
     drives: OrMissing[FoundDrives] = None
+    # Entries of ssd_service_drives, where other drives are to be erased.
+    service_not_found: OrMissing[Annotated[t.List[Annotated[str, Limits(max_length=4096)]], Limits(max_items=1000)]] = (
+        None
+    )
     findings: OrMissing[CheckFindings] = None
     snapshot: OrMissing[Snapshot] = None
     wear: OrMissing[UsedLives] = None

@@ -339,6 +339,7 @@ def _plan(chosen: _Chosen, taking_part: _Participants, requested: Requested) -> 
             *plan_text.budget_warnings(views, requested, starting),
             *drive_feasibility.warnings(views, requested, starting),
             *findings.unread(views),
+            *service_plans.warnings(views),
             *run_selection.dropped_criteria_warnings(
                 views, run, chosen.before, criteria, run_json.health_criteria(views)
             ),
@@ -475,6 +476,7 @@ def _of_host(chosen: _Chosen, view: HostAnswer, asked: HostTests | None) -> list
         *findings.answers(view, unreachable_counts=not chosen.destructive),
         *host_findings.tuning_findings(view, run),
         *findings.named_drives(view),
+        *service_plans.protection(view),
         *(() if view.gone else chosen.strange[view.name]),
         *host_findings.missing_tools(view, asked.asked if asked else ()),
         *findings.refused(view, run),

@@ -93,6 +93,7 @@ class HostAnswer(t.NamedTuple):
     entries: of its ssd_drives, without those that are left out; None: that is no list.
     sick: {drive: why} of the drives that are bad by their own account.
     measured: {drive: how fast earlier runs filled it} (earlier_rates.py).
+    service_not_found: entries of ssd_service_drives that keep no drive of this host from being erased.
     """
 
     name: str
@@ -114,6 +115,7 @@ class HostAnswer(t.NamedTuple):
     entries: t.Sequence[Entry] | None = None
     sick: t.Mapping[str, str] = {}
     measured: t.Mapping[str, Measured] = {}
+    service_not_found: t.Sequence[str] = ()
 
     def drives_to_plan(self) -> list[dict[str, t.Any]]:
         """Return the drives as JSON has them, for plan/hostplan.py, with what earlier runs measured of them."""

@@ -94,6 +94,17 @@ def _arguments(asked: Variables) -> dict[str, t.Any]:
     }
 
 
+def list_problem(asked: Variables) -> str:
+    """Return what is wrong with the list's form, in a run that erases drives of the other one; "": nothing."""
+    given = asked.get(LIST)
+    if is_service(asked) or isinstance(given, list) or given in (None, "", ALL):
+        return ""
+    return (
+        f'{LIST}: {given!r} is not a list, so nobody knows which drives may not be erased; write - serial: "…" for '
+        f"each drive, or {ALL}"
+    )
+
+
 def entries_of(asked: Variables | None, drives: t.Sequence[FoundDrive] | None) -> list[Entry] | None:
     """Return the entries of a host's list; of `all` those that the host proposes. None: it is no list."""
     given = plain((asked or {}).get("ssd_drives"))

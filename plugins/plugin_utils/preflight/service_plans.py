@@ -13,6 +13,7 @@ from ...module_utils.records.plan import Plan
 from ...module_utils.run.read_only import MODE
 from ...module_utils.run.states import SETTLED_STATES
 from ..plan import in_service
+from ..run_folder.run_record import RunWarning
 from . import service_drives
 from .findings import Finding, HostAnswer
 from .host_tests import Requested
@@ -37,6 +38,29 @@ def _problem(view: HostAnswer, requested: Requested) -> str:
     if problem or not in_service.is_for(tests) or service_drives.is_service(asked):
         return problem
     return service_drives.lacking(asked)
+
+
+def protection(view: HostAnswer) -> list[Finding]:
+    """Return why it is not known which drives of a host are in service, where others are to be erased."""
+    problem = service_drives.list_problem(view.asked or {})
+    return [Finding(problem, view.name, concerns="")] if problem else []
+
+
+def warnings(views: t.Sequence[HostAnswer]) -> list[RunWarning]:
+    """Return which entries of ssd_service_drives keep no drive from being erased, as none is there."""
+    return [
+        RunWarning(
+            view.name,
+            "service_drives",
+            None,
+            "warning",
+            f"{service_drives.LIST} names {', '.join(view.service_not_found)}, and no such drive is there: nothing "
+            "keeps it from being erased if it is there by another name",
+            "correct the entry (discover.yml prints entries to copy), or take it out if the drive is gone",
+        )
+        for view in views
+        if view.service_not_found
+    ]
 
 
 def approved_findings(is_given: bool) -> list[Finding]:

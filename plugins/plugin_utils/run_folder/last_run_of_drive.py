@@ -80,8 +80,8 @@ def begun(run: runs.KnownRun, wanted: t.Collection[Key]) -> set[Key]:
 
 
 def used_retired(own: t.Iterable[runs.KnownRun], but: str = "") -> list[RetiredUse]:
-    """Return the statements that a drive is retired which these runs used up, on whatever host and by whatever selector:
-    a drive may be moved. All runs count, however many and large: few lines have the word.
+    """Return the statements that a drive is retired which these runs used up, on whatever host and by whatever
+    selector: a drive may be moved. All runs count, however many and large: few lines have the word.
     """
     return [
         RetiredUse(run.id, record["time"], _names(record), record["retired"], [], SCHEMA_VERSION)

@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import service_drives as part
@@ -72,3 +75,37 @@ def test_a_drive_of_both_lists_is_refused_however_it_is_named(server, reads):
     ]
     found = part.module_result(server, {**other, "all_others": True}, [] if reads else erased)["drives"]
     assert not any(one["eligible"] for one in found)
+
+
+@pytest.mark.parametrize(
+    "other, says, not_found",
+    [
+        ({"serial": "BOOT1"}, "", []),
+        ({"serial": "GONE1"}, "", ["GONE1"]),
+        ({"by_id": "leads-nowhere"}, "", ["leads-nowhere"]),
+        ({"by_id": "ata-BOOT1-part1"}, "bad_selector: ata-BOOT1-part1", []),
+        ({"serial": "TWIN1"}, "several block devices match: /dev/sde; /dev/sdf", []),
+        ({"serial": 12345678}, "put it in quotes", []),
+        ({"serial": "BOOT1", "retried": True}, "its keys are serial, retried", []),
+        ("all", "not a mapping", []),
+    ],
+)
+def test_nothing_is_erased_where_it_is_not_known_which_drives_are_in_service(server, other, says, not_found):
+    server.put("/dev/disk/by-id/x", "")
+    os.symlink("../../sda1", server.path("/dev/disk/by-id/ata-BOOT1-part1"))
+    os.symlink("../../sdz", server.path("/dev/disk/by-id/leads-nowhere"))
+    for name, number in (("sde", "8:64"), ("sdf", "8:80")):
+        server.disk(name, number, device__serial="TWIN1")
+    options = {"reads": False, "drives": [], "all": False, "others": [other], "all_others": False}
+    if says:
+        with pytest.raises(ValueError, match=re.escape(says)):
+            part.module_result(server, options)
+    else:
+        assert part.module_result(server, options)["service_not_found"] == not_found
+    assert part.module_result(server, {**options, "reads": True})["drives"] == []
+
+
+def test_an_ambiguous_entry_keeps_all_drives_that_match(server):
+    for name, number in (("sde", "8:64"), ("sdf", "8:80")):
+        server.disk(name, number, device__serial="TWIN1")
+    assert service_drives.protection(server, entries("TWIN1", "BOOT1")).paths == {"/dev/sde", "/dev/sdf", "/dev/sda"}

@@ -22,7 +22,7 @@ RAW = ["data of an unknown kind"]
 
 @pytest.fixture
 def results(tmp_path):
-    """The results of a run that used a statement up, on another host and by another selector, and of many later runs."""
+    """A run that used a statement up, on another host and by another selector, and many later runs."""
     run, records = fleets.fleet(hosts=1, drives=1, run_id=USED)
     for record in records:
         if record["kind"] == "drive":
