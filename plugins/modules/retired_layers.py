@@ -65,7 +65,7 @@ steps:
     command:
       description: The command.
       type: str
-      sample: vgchange --activate n data
+      sample: vgchange --activate n --select vg_uuid=AbCdEf-GhIj-KlMn-OpQr-StUv-WxYz-012345
     layers:
       description: Kernel names of the devices that are gone after it.
       type: list
@@ -93,7 +93,7 @@ kept:
     by_hand:
       description: The command for somebody who knows better; empty where there is none.
       type: str
-      sample: vgchange --activate n other
+      sample: vgchange --activate n --select vg_uuid=ZyXwVu-TsRq-PoNm-LkJi-HgFe-DcBa-543210
 failed_step:
   description: The command that failed and what it said; empty if none did.
   returned: success

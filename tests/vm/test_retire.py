@@ -85,13 +85,13 @@ def test_what_is_on_retired_drives_alone_is_taken_apart(staged, tmp_path):
     own = (CAKE, CAKE_TWIN, CRYPT)
     lab.host["ssd_drives"] = [{"serial": serial, "retired": True} for serial in (*own, SPAN, MOUNTED)]
     code, planned = lab.play("retire", "-e", "ssd_mode=plan")
-    assert code != 0 and "would run: vgchange --activate n cake" in planned, planned
+    assert code != 0 and "would run: vgchange --activate n --select vg_uuid=" in planned, planned
     before = staged.run(ACTIVE).stdout
     assert all(name in before for name in ("cake", "plain", "span-all", "used-one", "md7"))
     code, output = lab.play("retire")
     assert code != 0, output
     steps = [line.partition("done: ")[2] for line in output.splitlines() if "done: " in line]
-    wanted = ["vgchange --activate n cake", "cryptsetup close cake", "mdadm --stop /dev/md7"]
+    wanted = ["vgchange --activate n --select vg_uuid=", "cryptsetup close cake", "mdadm --stop /dev/md7"]
     assert [step for step in steps for one in wanted if step.startswith(one)] == [
         step for step in steps if "plain" not in step
     ] and len(steps) == 4, output

@@ -124,11 +124,19 @@ def _why_kept(
         return f"it is {layer.kind}, which is taken apart by hand"
     if not _PLAIN.fullmatch(layer.name.rpartition("/")[2]):
         return "its name holds characters that no command gets"
+    if any(_is_namesake(layer, other) for other in layers.values()):
+        return f"another {layer.kind} is called {layer.name} too"
     below = set().union(*(drives[one] for one in _same_group(layers, name)))
     reasons = [f"{drive}: {kept[drive]}" for drive in sorted(below & set(kept))]
     others = sorted(below - set(kept) - set(retired))
     reasons += [f"{layer.name} is also on {', '.join(others)}, which no entry calls retired"] if others else []
     return "; ".join(reasons)
+
+
+def _is_namesake(layer: Layer, other: Layer) -> bool:
+    if (layer.kind, layer.name) != (other.kind, other.name) or layer is other:
+        return False
+    return layer.kind != "lvm" or layer.group != other.group
 
 
 def _next(layers: t.Mapping[str, Layer], left: t.Sequence[str]) -> list[str]:
@@ -141,8 +149,16 @@ def _next(layers: t.Mapping[str, Layer], left: t.Sequence[str]) -> list[str]:
     return list(left[:1])  # layers in a circle, which the kernel does not make
 
 
+def _dashed(uuid: str) -> str:
+    """Return the UUID of a volume group as LVM prints and compares it."""
+    return "-".join(
+        uuid[start:end] for start, end in ((0, 6), (6, 10), (10, 14), (14, 18), (18, 22), (22, 26), (26, 32))
+    )
+
+
 _COMMANDS: dict[str, t.Callable[[Layer, str], tuple[str, ...]]] = {
-    "lvm": lambda layer, _name: ("vgchange", "--activate", "n", layer.name),
+    # A name may be that of another volume group by now.
+    "lvm": lambda layer, _name: ("vgchange", "--activate", "n", "--select", "vg_uuid=" + _dashed(layer.group)),
     "crypt": lambda layer, _name: ("cryptsetup", "close", layer.name),
     "md": lambda _layer, name: ("mdadm", "--stop", "/dev/" + name),
 }

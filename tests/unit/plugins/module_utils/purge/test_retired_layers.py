@@ -11,12 +11,15 @@ import os
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import retired_layers
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.retired_layers import Layer, plan, take_apart
 from ansible_collections.ssdlab.fleet.tests.fixtures.fake_host import FakeHost
 
+IDS = {"vg": 16 * "vg", "other": (6 * "otherx")[:32]}
+
 
 def lvm(group, *below):
-    return Layer("lvm", group, "id of " + group, frozenset(below))
+    return Layer("lvm", group, IDS[group], frozenset(below))
 
 
 def crypt(name, *below):
@@ -27,6 +30,11 @@ def md(name, *below):
     return Layer("md", "/dev/" + name, "", frozenset(below))
 
 
+def down(number):
+    return f"vgchange --activate n --select vg_uuid={number}"
+
+
+DOWN = {name: down(retired_layers._dashed(number)) for name, number in IDS.items()}
 # A root disk's usual cake on both halves of a mirror, two volumes of one group.
 CAKE = {
     "dm-1": lvm("vg", "dm-0"),
@@ -35,20 +43,22 @@ CAKE = {
     "dm-2": lvm("vg", "dm-0"),
 }
 SPANNING = {"dm-0": lvm("vg", "sda"), "dm-1": lvm("vg", "sdb"), "dm-2": lvm("other", "sda")}
+NAMESAKES = {"dm-0": lvm("vg", "sda"), "dm-1": Layer("lvm", "vg", 32 * "z", frozenset(["sdb"]))}
 SNAPSHOT = {"dm-0": lvm("vg", "sda"), "dm-1": lvm("vg", "dm-0"), "dm-2": lvm("vg", "dm-1", "dm-0")}
 
 
 @pytest.mark.parametrize(
     "layers, retired, kept, commands, stays",
     [
-        (CAKE, ["sda", "sdb"], {}, ["vgchange --activate n vg", "cryptsetup close cake", "mdadm --stop /dev/md7"], {}),
+        (CAKE, ["sda", "sdb"], {}, [DOWN["vg"], "cryptsetup close cake", "mdadm --stop /dev/md7"], {}),
         (CAKE, ["sda"], {}, [], {name: "also on sdb" for name in CAKE}),
         (CAKE, ["sda"], {"sdb": "mounted: …"}, [], {name: "mounted" for name in CAKE}),
         (CAKE, [], {}, [], {}),
         (CAKE, ["sdc"], {}, [], {}),
-        (SPANNING, ["sda"], {}, ["vgchange --activate n other"], {"dm-0": "vg is also on sdb"}),
-        (SPANNING, ["sda", "sdb"], {}, ["vgchange --activate n vg", "vgchange --activate n other"], {}),
-        (SNAPSHOT, ["sda"], {}, ["vgchange --activate n vg"], {}),
+        (SPANNING, ["sda"], {}, [DOWN["other"]], {"dm-0": "vg is also on sdb"}),
+        (SPANNING, ["sda", "sdb"], {}, [DOWN["vg"], DOWN["other"]], {}),
+        (NAMESAKES, ["sda"], {}, [], {"dm-0": "another lvm is called vg too"}),
+        (SNAPSHOT, ["sda"], {}, [DOWN["vg"]], {}),
         # What is above something that stays by hand keeps what it is built on.
         (
             {"dm-0": crypt("c", "sda"), "dm-1": Layer("mpath", "paths", "", frozenset(["dm-0"]))},
@@ -115,7 +125,7 @@ def test_a_volume_group_is_deactivated_only_if_asked_to(tmp_path, acts):
     host = Stacked(tmp_path / "host")
     apart = retiring(host, tmp_path, acts, retired=True)
     assert [step.argv for step in (apart.done if acts else apart.plan.steps)] == [
-        ("vgchange", "--activate", "n", "my-vg")
+        tuple(down("-".join("a" * length for length in (6, 4, 4, 4, 4, 4, 6))).split())
     ]
     assert apart.plan.kept == [] and not apart.failed
     assert any(argv[0] == "vgchange" for argv in host.commands) is acts
@@ -144,7 +154,7 @@ def test_what_is_used_or_spans_another_drive_stays(tmp_path, stage, says):
     stage(host)
     apart = retiring(host, tmp_path, True, retired=True)
     assert apart.done == [] and [says in one.why for one in apart.plan.kept] == [True], apart.plan
-    assert apart.plan.kept[0].by_hand == "vgchange --activate n my-vg"
+    assert apart.plan.kept[0].by_hand.startswith("vgchange --activate n --select vg_uuid=aaaaaa-aaaa-")
     assert not any(argv[0] == "vgchange" for argv in host.commands)
 
 
