@@ -8,6 +8,7 @@ needs device-mapper or the md driver so.
 from __future__ import annotations
 
 import struct
+import time
 import uuid
 
 from on_disk import _crc32_lvm
@@ -33,6 +34,7 @@ def volume_group(name, drives, volumes, more="", size_bytes=48 * MIB):
         text += f'{volume} {{\nid = "{_dashed(uuid.uuid4().hex)}"\nsegment_count = 1\n{lines}\n'
         text += f"segment1 {{\n{segment}\n}}\n}}\n"
     text += '}\n}\ncontents = "Text Format Volume Group"\nversion = 1\n'
+    text += f"creation_time = {int(time.time())}\t# now\n"
     return [_physical_volume(one, text.encode() + b"\0", size_bytes) for one in ids]
 
 
@@ -42,22 +44,30 @@ def _dashed(digits):
     return "-".join(digits[start:end] for start, end in zip((0, *cuts), cuts))
 
 
-def _physical_volume(own, text, size_bytes):
+def alone(extension=(2, 0), is_ignored=False, size_bytes=48 * MIB):
+    """The pieces of a physical volume without a text of its group. extension: (version, flags) of its label's; None:
+    it has none. is_ignored: LVM keeps the text on other drives.
+    """
+    return _physical_volume(uuid.uuid4().hex, b"", size_bytes, extension, is_ignored)
+
+
+def _physical_volume(own, text, size_bytes, extension=(2, 1), is_ignored=False):
     areas = struct.pack("<QQ", MIB, 0) + bytes(16) + struct.pack("<QQ", 4096, MIB - 4096) + bytes(16)
     tail = struct.pack("<I8s", 32, b"LVM2 001") + own.encode() + struct.pack("<Q", size_bytes) + areas
-    tail += struct.pack("<II", 2, 1)
+    tail += struct.pack("<II", *extension) if extension else b""
     tail = tail.ljust(SECTOR - 20, b"\0")
     label = b"LABELONE" + struct.pack("<QI", 1, _crc32_lvm(tail)) + tail
     area = b"\x20LVM2 x[5A%r0N*>" + struct.pack("<IQQ", 1, 4096, MIB - 4096)
-    area += struct.pack("<QQII", SECTOR, len(text), _crc32_lvm(text), 0)
+    if text or is_ignored:
+        area += struct.pack("<QQII", SECTOR, len(text) or 1400, _crc32_lvm(text), is_ignored)
     area = area.ljust(SECTOR - 4, b"\0")
     return [(SECTOR, label), (4096, struct.pack("<I", _crc32_lvm(area)) + area + text)]
 
 
-def array(level, disks, own, group=None, data_sectors=2048, size_sectors=40 * MIB // SECTOR, name="server:0"):
-    """The pieces of one member of an array (metadata 1.2)."""
+def array(level, disks, own, group=None, data_sectors=2048, size_sectors=40 * MIB // SECTOR, name="server:0", **more):
+    """The pieces of one member of an array (metadata 1.2). more: roles, events, flags and used_s."""
     block = bytearray(512)
-    struct.pack_into("<III", block, 0, 0xA92B4EFC, 1, 0)
+    struct.pack_into("<III", block, 0, 0xA92B4EFC, 1, more.get("flags", 0))
     block[16:32] = (group or uuid.uuid4()).bytes
     block[32 : 32 + len(name)] = name.encode()
     struct.pack_into("<iIQII", block, 72, level, 0, size_sectors, 1024, disks)
@@ -65,7 +75,9 @@ def array(level, disks, own, group=None, data_sectors=2048, size_sectors=40 * MI
     struct.pack_into("<I", block, 160, own)
     block[168:184] = uuid.uuid4().bytes
     struct.pack_into("<I", block, 220, 128)
-    struct.pack_into("<128H", block, 256, *range(disks), *[0xFFFF] * (128 - disks))
+    struct.pack_into("<QQ", block, 192, more.get("used_s", 0), more.get("events", 0))
+    roles = more.get("roles", range(disks))
+    struct.pack_into("<128H", block, 256, *roles, *[0xFFFF] * (128 - len(roles)))
     total = sum(struct.unpack("<128I", bytes(block)))
     struct.pack_into("<I", block, 216, ((total & 0xFFFFFFFF) + (total >> 32)) & 0xFFFFFFFF)
     return [(4096, bytes(block))]

@@ -11,6 +11,7 @@ import datetime
 import os
 import shutil
 import struct
+import time
 import uuid
 
 import members_on_disk
@@ -20,7 +21,13 @@ from wrong_drive import MIB, SIZE, needs, run
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check, ledger_format, retired
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import (
+    guard_check,
+    ledger_format,
+    retired,
+    retired_group,
+    rules,
+)
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.data_scan import Terms
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.ledger import LedgerEntry
 
@@ -182,6 +189,12 @@ def _detached(disk):
     disk.write(104, bytes(4))
 
 
+@stage("an encrypted OSD of Ceph", "ceph_fsid=1234")
+def _encrypted(disk):
+    luks(disk, 2)
+    run("cryptsetup", "config", disk.path, "--subsystem", "ceph_fsid=1234 osd_fsid=5678")
+
+
 @stage("ext4 for several hosts", "several hosts")
 def _mmp(disk):
     run(*ext4("-O", "mmp"), disk.path)
@@ -293,10 +306,48 @@ def test_members_are_given_up_together_or_not_at_all(make_bench, kind):
     # The first one is erased; of the second one's group nothing else is missing then.
     retired.note(state_dir, found[0].identity.__dict__, "r1", "true", found[0].members)
     first.write(0, bytes(SIZE))
-    assert together(second, state_dir=state_dir) == [""]
+    assert together(second, state_dir=state_dir, run_id="r1") == [""]
+    (why,) = together(second, state_dir=state_dir, run_id="r2")
+    assert "is on no retired drive of this host" in why
+
+
+def test_members_of_which_one_is_out_of_date_are_refused(make_bench):
+    """It failed, and another drive took its place."""
+    bench = make_bench()
+    first, second = bench.disk("first"), bench.disk("second")
+    number = uuid.uuid4()
+    for own, (disk, events) in enumerate(((first, 100), (second, 900))):
+        write(disk, members_on_disk.array(1, 2, own, number, events=events))
+    assert all("one of them is out of date" in why for why in together(first, second))
+
+
+def test_a_member_that_is_mounted_is_not_given_up_beside_another(make_bench, monkeypatch):
+    """A host job checks one drive, and the others of its plan only for this."""
+    bench = make_bench()
+    first, second = bench.disk("first"), bench.disk("second")
+    for disk, one in zip((first, second), members_on_disk.volume_group("data", 2, {"srv": (0, 10, "")})):
+        write(disk, one)
+    beside = [parse(dict(second.entry, retired=True))]
+    assert together(first, beside=beside) == [""]
+    monkeypatch.setattr(
+        retired_group.rules, "refusals", lambda facts: rules.make_refusals("mounted", facts.path, ["/srv"])
+    )
+    assert "is on no retired drive" in together(first, beside=beside)[0]
 
 
 # --- the statement ------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def one_drive(make_bench):
+    return make_bench().spare
+
+
+@pytest.fixture
+def disk(one_drive):
+    """A blank drive, the same one for many tests: the machine has few loop devices."""
+    one_drive.write(0, bytes(SIZE))
+    return one_drive
 
 
 @pytest.mark.parametrize(
@@ -338,14 +389,40 @@ def test_a_statement_is_used_up_and_renewed_by_a_newer_date(make_bench, statemen
         assert found.gives_up and found.gives_up[0].startswith("ext")
 
 
+def old_ext4(disk, *more):
+    """Last used a year ago, as far as it says."""
+    run(*ext4(*more), disk.path, env={**os.environ, "E2FSPROGS_FAKE_TIME": "1750000000"})
+
+
+@pytest.mark.parametrize(
+    "make, days, says",
+    [
+        (lambda disk: old_ext4(disk), 30, ""),
+        (lambda disk: run("mkswap", disk.path), 6, ""),
+        (lambda disk: run("mkswap", disk.path), 8, "tells when it was used"),
+        (lambda disk: disk.write(5 * MIB, os.urandom(MIB)), 6, ""),
+        (lambda disk: disk.write(5 * MIB, os.urandom(MIB)), 8, "tells when it was used"),
+        (lambda disk: None, 8, ""),
+        (lambda disk: write(disk, members_on_disk.array(1, 1, 0, used_s=1750000000)), 8, "tells when it was used"),
+        (lambda disk: write(disk, members_on_disk.array(1, 1, 0, used_s=int(time.time()))), 3, "was used after"),
+        (lambda disk: group(disk, {}), 3, "was used after"),
+    ],
+)
+def test_a_date_is_of_what_tells_when_it_was_used_or_of_this_week(disk, make, days, says):
+    make(disk)
+    entry = parse(dict(disk.entry, retired=(TODAY - datetime.timedelta(days=days)).isoformat()))
+    (found,) = guard_check.check(Host(), [entry], state_dir=os.path.join(disk.bench.folder, "s"), terms=Terms(0.5))
+    told = " ".join(refusal.message for refusal in found.refusals)
+    assert says in told if says else found.eligible, told
+
+
 @pytest.mark.parametrize(
     "state, reason, says",
     [("writing", "", "is not finished with it"), ("released", "", ""), ("evidence", "it is slow", "kept as evidence")],
 )
-def test_what_a_run_left_is_not_given_up_before_it_is_over(make_bench, state, reason, says):
-    disk = make_bench().spare
+def test_what_a_run_left_is_not_given_up_before_it_is_over(disk, state, reason, says):
     run(*ext4(), disk.path)
-    state_dir = os.path.join(disk.bench.folder, "state")
+    state_dir = os.path.join(disk.bench.folder, "state", state)
     (found,) = guard_check.check(Host(), [parse(disk.entry)], state_dir=state_dir, terms=Terms(0.2))
     names = ledger_format.names_of(found.identity.__dict__)
     ledger_format.write(state_dir, LedgerEntry("r1", state, names, 1, reason=reason))
@@ -362,8 +439,7 @@ def test_what_a_run_left_is_not_given_up_before_it_is_over(make_bench, state, re
         ("/dev/loop7 /srv ext4 journal_path=/dev/disk/by-uuid/{uuid} 0 2", False),
     ],
 )
-def test_a_line_of_fstab_is_given_up_where_it_names_the_drive_alone(make_bench, tmp_path, monkeypatch, line, lifted):
-    disk = make_bench().spare
+def test_a_line_of_fstab_is_given_up_where_it_names_the_drive_alone(disk, tmp_path, monkeypatch, line, lifted):
     run(*ext4(), disk.path)
     own = run("blkid", "-p", "-o", "value", "-s", "UUID", disk.path)
     fstab = tmp_path / "fstab"

@@ -92,6 +92,8 @@ class Holdings:
     problems: list[str] = dataclasses.field(default_factory=list)
     tables: frozenset[str] = frozenset()
     claims: list[tuple[str, Extent]] = dataclasses.field(default_factory=list)
+    # A place for something has nothing that is recognised.
+    has_raw: bool = False
     # Where what is described ends, of a format that keeps nothing of its own at the drive's end; 0: not known.
     end_bytes: int = 0
 

@@ -135,6 +135,7 @@ def _at(region: _Region) -> str:
 
 def _raw(holdings: Holdings, reader: PlaceReader, region: _Region) -> None:
     """See that a region in which nothing was recognised holds nothing that libblkid may not know yet (bcachefs)."""
+    holdings.has_raw = True
     known = superblock_layout.kinds_at(lambda offset, length: reader.read(region.offset + offset, length))
     holdings.problems += [f"{_at(region)}it holds {kind}, or what is left of it" for kind in known]
     if region.wanted:

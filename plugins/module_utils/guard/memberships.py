@@ -21,12 +21,15 @@ from .self_described import Content, Member, Read
 _SECTOR = 512
 _MOST_METADATA = 4 << 20
 _MDA_MAGIC = b"\x20LVM2 x[5A%r0N*>"
-_PV_IN_USE = 0x1
+_PV_IN_USE, _TELLS_USE_SINCE = 0x1, 2
 _TOKEN = re.compile(r'\s+|#[^\n]*|("(?:[^"\\]|\\.)*")|([\[\]{}=,])|([^\s\[\]{}=,"#]+)')
 _MD_MAGIC = 0xA92B4EFC
-# Clean or with a bitmap, a journal or a recovery that is under way; not: a reshape, a cluster's bitmap.
-_MD_KNOWN = 0x1 | 0x2 | 0x8 | 0x10 | 0x20
-_MD_FAULTY, _MD_SPARE = 0xFFFE, 0xFFFF
+# With a bitmap or a list of bad blocks; not: a recovery, a replacement or a reshape that is under way, a journal, a
+# cluster's bitmap.
+_MD_KNOWN = 0x1 | 0x8
+_MD_FAULTY = 0xFFFE
+# The rest are microseconds.
+_MD_SECONDS = (1 << 40) - 1
 
 
 class Inner(t.NamedTuple):
@@ -62,11 +65,14 @@ def lvm(read: Read) -> Membership | None:
     own, size = label[offset : offset + 32].decode("ascii"), struct.unpack_from("<Q", label, offset + 32)[0]
     _data, place = _areas(label, offset + 40)
     areas, place = _areas(label, place)
-    flags = struct.unpack_from("<II", label, place)[1] if place + 8 <= len(label) else 0
-    texts = [text for area in areas for text in [_metadata(read, *area)] if text]
+    version, flags = struct.unpack_from("<II", label, place) if place + 8 <= len(label) else (0, 0)
+    found = [_metadata(read, *area) for area in areas]
+    texts = [text for text in found if text]
     content = Content("LVM2_member", 0, size, uuid=own)
     if not texts:
-        problem = "" if areas and not flags & _PV_IN_USE else "its volume group is not known"
+        # An older one does not say whether it is in a group whose metadata only its other drives have.
+        is_orphan = areas and None not in found and version >= _TELLS_USE_SINCE and not flags & _PV_IN_USE
+        problem = "" if is_orphan else "its volume group is not known"
         return Membership(content._replace(problem=problem), [])
     return _of_group(content, *max((_group(text) for text in texts), key=lambda group: int(group[1]["seqno"])))
 
@@ -82,13 +88,17 @@ def _areas(label: bytes, place: int) -> tuple[list[tuple[int, int]], int]:
         found.append((offset, length))
 
 
-def _metadata(read: Read, offset: int, length: int) -> str:
-    """Return the newest text of a metadata area, which may go on at its start; "" for an empty one."""
+def _metadata(read: Read, offset: int, length: int) -> str | None:
+    """Return the newest text of a metadata area, which may go on at its start; "" for an empty one, None for one that
+    LVM ignores (vgchange --metadatacopies).
+    """
     header = read(offset, _SECTOR)
     if header[4:20] != _MDA_MAGIC:
         raise ValueError("its metadata is damaged")
     start, size, _crc, flags = struct.unpack_from("<QQII", header, 40)
-    if not start or flags & 1:
+    if flags & 1:
+        return None
+    if not start:
         return ""
     if not (_SECTOR <= start < length and 0 < size < min(length, _MOST_METADATA)):
         raise ValueError("its metadata is damaged")
@@ -98,12 +108,12 @@ def _metadata(read: Read, offset: int, length: int) -> str:
 
 
 def _group(text: str) -> tuple[str, dict[str, t.Any]]:
-    """Return the name of the volume group that a text describes, and what it says."""
+    """Return the name of the volume group that a text describes, and what it says, with the time of that text."""
     told = config(text)
     names = [name for name, value in told.items() if isinstance(value, dict)]
     if len(names) != 1:
         raise ValueError("its metadata names no single volume group")
-    return names[0], told[names[0]]
+    return names[0], {**told[names[0]], "changed_s": int(told.get("creation_time", 0))}
 
 
 def config(text: str) -> dict[str, t.Any]:
@@ -157,7 +167,8 @@ def _of_group(content: Content, name: str, group: dict[str, t.Any]) -> Membershi
         extent, first = int(group["extent_size"]), int(group["physical_volumes"][own]["pe_start"])
         for volume, told in logical.items():
             inner += _inner(f"{name}/{volume}", told, own, extent * _SECTOR, first * _SECTOR)
-    return Membership(content._replace(problem=problem, member=member, label=name), inner, paths)
+    told_of = content._replace(problem=problem, member=member, label=name, used_s=group["changed_s"])
+    return Membership(told_of, inner, paths)
 
 
 def _paths(name: str, volume: str) -> list[str]:
@@ -227,11 +238,16 @@ def md(read: Read, size_bytes: int) -> Membership | None:
     needed = frozenset(map(str, range(disks)))
     role = roles[number]
     own = str(role) if role < disks else f"spare {uuid.UUID(bytes=block[168:184])}"
-    problem = "" if not flags & ~_MD_KNOWN else f"its array has features that are not known here ({flags:#x})"
+    used_s, events = struct.unpack_from("<QQ", block, 192)
+    problem = "" if not flags & ~_MD_KNOWN else f"its array is not at rest, or has features not known here ({flags:#x})"
     if level not in (0, 1, 4, 5, 6, 10, -1):
         problem = problem or f"its array is of level {level}"
-    member = Member("md", group, name or group, own, needed | {own})
-    content = Content("linux_raid_member", 0, (data + data_size) * _SECTOR, name, group, problem=problem, member=member)
+    if role == _MD_FAULTY or not set(range(disks)) <= set(roles):
+        problem = problem or "its array is degraded: a member that failed or was replaced may be in use elsewhere"
+    member = Member("md", group, name or group, own, needed | {own}, events)
+    content = Content(
+        "linux_raid_member", 0, (data + data_size) * _SECTOR, name, group, used_s & _MD_SECONDS, problem, member
+    )
     whole = data_size * _SECTOR if level == 1 else data_size * disks * _SECTOR
     inner = [Inner(data * _SECTOR, data_size * _SECTOR, whole, f"array {name or group}")] if role < disks else []
     return Membership(content, inner)

@@ -23,12 +23,14 @@ from ..drive.identity import NAMES, OWN_NAMES
 from ..records import base
 from ..records.ledger import RetiredUse
 from . import ledger_format
-from .facts import WRITING, Facts, Names
+from .facts import WRITING, Facts, Holdings, Names
 from .rules import CONTENT_CODES
 
 # What it lifts, beside lines of fstab, crypttab and mdadm.conf.
 CODES = CONTENT_CODES
 _DAY = datetime.timedelta(days=1)
+# For so many days a date counts for what does not tell when it was used.
+_TIMELESS = 7
 
 
 def path_of(state_dir: str, identity: Names) -> str:
@@ -129,11 +131,21 @@ def why_not(
     known = facts.own_data
     if known is not None and known.state == WRITING and known.run_id != run_id:
         found.append(f"run {known.run_id} is not finished with it; end that first (stop.yml, or qualify.yml to resume)")
+    if date is not None and date < today - _TIMELESS * _DAY and not tells_use(facts.holdings):
+        found.append(
+            f"retired: {statement} is older than {_TIMELESS} days, and not all that is on it tells when it was used "
+            f"last; if nobody needs it now, write retired: {today.isoformat()}"
+        )
     end = datetime.datetime.combine(date, datetime.time(), datetime.timezone.utc) + _DAY if date else None
     for one in facts.holdings.contents if end else ():
         if end and one.used_s >= end.timestamp():
             found.append(f"{one.kind} {one.uuid} on it was used after {statement}")
     return found
+
+
+def tells_use(held: Holdings) -> bool:
+    """Return whether all that is on a drive tells when it was used last. Raw data do not."""
+    return bool(held.contents) and not held.has_raw and all(one.used_s for one in held.contents)
 
 
 def used_up(run_id: str, time: str, today: datetime.date) -> str:

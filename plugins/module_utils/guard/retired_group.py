@@ -17,11 +17,14 @@ from ..drive.entry import Entry
 from ..records import base
 from ..records.guard import Refusal
 from ..records.ledger import RetiredUse
-from . import ledger_format, retired
+from . import ledger_format, retired, rules
 from .facts import Facts, Machine, add
 from .probe import probe
 from .retired import CODES
 from .self_described import Member
+
+# What a drive is refused for that the job itself works on.
+_OF_OWN_JOB = ("busy", "locked", "opened", "unseen_users")
 
 
 @dataclasses.dataclass
@@ -115,41 +118,77 @@ class RetiredGroup:
         for one in seen:
             if one.retired.codes and one.facts and one.facts.holdings.problems:
                 one.retired.refuse(one.facts.holdings.problems)
-        erased = {key for use in self._uses for key in use.members}
-        elsewhere: set[str] | None = None
+        for one in seen:
+            if one.retired.codes:
+                there = [member for other in seen if other.facts for member in _members(other.facts)]
+                out = _out_of_step(one, there)
+                if out:
+                    one.retired.refuse(out)
+        # A preflight does not know yet which run goes on; the host job does.
+        erased = {key for use in self._uses if self._run_id in (None, use.run_id) for key in use.members}
+        elsewhere: list[Member] | None = None
         changed = True
         while changed:
             changed = False
             for one in [each for each in seen if each.retired.codes]:
-                present = erased | {key for other in seen if other is not one for key in self._given_up(other)}
-                missing = _missing(one, present)
+                others = [member for other in seen if other is not one for member in self._given_up(other)]
+                missing = _missing(one, erased | _keys(others))
                 if missing and beside:
                     elsewhere = self._beside(beside, shared) if elsewhere is None else elsewhere
-                    missing = _missing(one, present | elsewhere)
+                    others += elsewhere
+                    missing = _missing(one, erased | _keys(others))
+                missing += _out_of_step(one, others)
                 if missing:
                     one.retired.refuse(missing)
                     changed = True
 
-    def _given_up(self, one: Seen) -> set[str]:
+    def _given_up(self, one: Seen) -> list[Member]:
         """Return the parts on a drive that nothing else keeps."""
         if not one.retired.codes or not one.facts:
-            return set()
+            return []
         if any(refusal.code not in self._apart for refusal in one.unlifted(self._run_id)):
-            return set()
-        return {member.key for member in _members(one.facts)}
+            return []
+        return _members(one.facts)
 
-    def _beside(self, entries: t.Sequence[Entry], shared: Machine) -> set[str]:
+    def _beside(self, entries: t.Sequence[Entry], shared: Machine) -> list[Member]:
         """Return the parts on other retired drives of the run, which the job looks at when their turn comes."""
-        found: set[str] = set()
+        found: list[Member] = []
         for entry in entries:
             try:
                 names = identity.find(self._host, entry)
-                facts = probe(self._host, names[0], None, shared) if len(names) == 1 else None
+                facts = self._probe(names[0], shared) if len(names) == 1 else None
             except Exception:  # whatever it is: a drive that can't be looked at is no member
                 continue
-            if facts and self._judge(facts, str(entry.options.retired), False).codes:
-                found |= {member.key for member in _members(facts)}
+            if facts and self._judge(facts, str(entry.options.retired), False).codes and not self._is_kept(facts):
+                found += _members(facts)
         return found
+
+    def _probe(self, name: str, shared: Machine) -> Facts:
+        names = base.to_json(identity.identity(self._host, name))
+        return probe(self._host, name, None, shared, ledger_format.read(self._state_dir, names))
+
+    def _is_kept(self, facts: Facts) -> bool:
+        """Return whether anything speaks against another drive that its statement does not lift. This very job may hold
+        it by now.
+        """
+        codes = {one.code for one in rules.refusals(dataclasses.replace(facts, lines=[]))}
+        return bool(codes - {*CODES, *_OF_OWN_JOB, *self._apart})
+
+
+def _keys(members: t.Iterable[Member]) -> set[str]:
+    return {member.key for member in members}
+
+
+def _out_of_step(one: Seen, others: t.Iterable[Member]) -> list[str]:
+    """Return which arrays went on without a part on this drive, or without another one."""
+    theirs = {(other.kind, other.group, other.events) for other in others}
+    return [
+        f"{member.kind} {member.name} was changed {member.events} times by what this drive says, and {events} times by "
+        "what another of its members says: one of them is out of date"
+        for member in (_members(one.facts) if one.facts else ())
+        for kind, group, events in sorted(theirs)
+        if (kind, group) == (member.kind, member.group) and events != member.events
+    ]
 
 
 def _members(facts: Facts) -> list[Member]:

@@ -24,7 +24,7 @@ Read = t.Callable[[int, int], bytes]
 
 class Member(t.NamedTuple):
     """A part of something that lies on several drives. group: what identifies that; own: this part of it; needed: all
-    parts. kind, name: for people.
+    parts. kind, name: for people. events: how often the whole was changed, as this part has it; 0: it does not say.
     """
 
     kind: str
@@ -32,6 +32,7 @@ class Member(t.NamedTuple):
     name: str
     own: str
     needed: frozenset[str]
+    events: int = 0
 
     @property
     def key(self) -> str:
@@ -245,6 +246,9 @@ def _luks(read: Read) -> Content | None:
     else:
         return Content("crypto_LUKS", 0, 0, uuid=own, problem=f"its version {version} is not known")
     problem = "" if data else "it is the header of another device"
+    owner = _text(block[208:256]) if version == 2 else ""
+    if owner:
+        problem = problem or f"it is a part of something larger, which calls itself {owner} (subsystem)"
     return Content("crypto_LUKS", 0, max(length, data + 4096), label, own, problem=problem)
 
 
