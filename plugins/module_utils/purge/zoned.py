@@ -38,9 +38,8 @@ def _command(found: Capabilities, _options: PlannedPurge) -> list[Command]:
 
 
 def _reset(work: Work, _found: Capabilities) -> Done:
-    every = [zone for zone in _report(work) if zone.sequential]
+    every = _to_reset(work)
     for first in range(0, len(every), _ZONES_A_CALL):
-        # Conventional zones lie before the others, if there are any, so what is left follows each other.
         some = every[first : first + _ZONES_A_CALL]
         try:
             work.bounded("reset zones", functools.partial(zones.reset, work.host, work.handle, work.path, some))
@@ -51,6 +50,18 @@ def _reset(work: Work, _found: Capabilities) -> Done:
     if left:
         raise PurgeError(f"after the reset {len(left)} zones are not empty, the first at byte {left[0].start_bytes}")
     return Done()
+
+
+def _to_reset(work: Work) -> list[Zone]:
+    """Return all zones. Raises PurgeError where a reset does not empty them all."""
+    every = _report(work)
+    other = [zone.start_bytes for zone in every if not zone.sequential]
+    if other:
+        raise PurgeError(
+            f"{len(other)} of its zones are conventional, the first at byte {other[0]}: a reset does not remove what "
+            "they hold, so nothing was erased; take the drive out of ssd_drives"
+        )
+    return every
 
 
 def _report(work: Work) -> list[Zone]:
@@ -67,7 +78,7 @@ class ZoneSentinels(Sentinels):
 
     def __init__(self, work: Work) -> None:
         super().__init__(work.size_bytes, work.lba_size_bytes, count=SENTINELS)
-        every = [zone for zone in _report(work) if zone.sequential]
+        every = _to_reset(work)
         chosen = _sample(every, self.seed)
         limits = [work.identity.max_open_zones, work.identity.max_active_zones]
         most = min([limit for limit in limits if limit] or [SENTINELS])

@@ -137,6 +137,15 @@ def test_a_zone_that_is_not_emptied_is_an_error(drive):
         purge_step.perform(made.work)
 
 
+@pytest.mark.parametrize("conventional", [2, 40])
+def test_zones_that_no_reset_empties_keep_the_drive_from_it(drive, conventional):
+    made = drive(conventional=conventional)
+    made.zones.write(39, b"x" * BLOCK)
+    with pytest.raises(PurgeError, match=f"{conventional} of its zones are conventional, .* nothing was erased"):
+        purge_step.perform(made.work)
+    assert made.zones.written[39] == BLOCK and not made.zones.was_reset
+
+
 @pytest.mark.parametrize(
     ("zoned", "test", "told"),
     [
