@@ -476,8 +476,7 @@ def test_a_drive_back_in_production_is_not_erased_again(make_bench):
     again = bench.play(playbook="purge", entries=[disk.entry])
     again.refused("used", "signature", "not_given_up")
     # The host is installed anew, and its drive becomes a database's, which has no name that anybody could tell.
-    run("wipefs", "--all", disk.path)
-    disk.write(0, os.urandom(8 * MIB))
+    disk.write(0, os.urandom(SIZE))
     shutil.rmtree(bench.site.state)
     disk.seal()
     forgotten = bench.play(playbook="purge", entries=[disk.entry])

@@ -35,7 +35,7 @@ def results(tmp_path):
     return tmp_path
 
 
-def decided(results, statement, gives_up, identity=(), has_begun=False):
+def decided(results, statement, gives_up, identity=(), **variables):
     entry = {"serial": "SN1", "retired": statement}
     asked = {
         "ssd_drives": [entry],
@@ -49,6 +49,7 @@ def decided(results, statement, gives_up, identity=(), has_begun=False):
         "ssd_parallel_drives": 1,
         "ssd_assumed_write_mib_s": 500,
         "ssd_fio_min_version": "3.28",
+        **variables,
     }
     who = {"serial": "SN1", "size_bytes": 64 << 20, "logical_block_size_bytes": 512, **dict(identity)}
     drive = {"selector": entry, "drive": "SN1", "path": "/dev/x", "identity": who, "eligible": True, "refusals": []}
@@ -73,6 +74,13 @@ def decided(results, statement, gives_up, identity=(), has_begun=False):
 def test_what_a_run_of_the_controller_used_up_lifts_nothing(results, statement, gives_up, identity, says):
     found = " ".join(decided(results, statement, gives_up, identity))
     assert says in found if says else not found, found
+
+
+@pytest.mark.parametrize("given, says", [("ALL", "ssd_service_drives: 'ALL' is not a list"), ([], "")])
+def test_a_decision_heeds_the_list_in_service(results, given, says):
+    """The drive itself may be erased."""
+    found = " ".join(decided(results, "2026-11-24", RAW, ssd_service_drives=given))
+    assert found.startswith(f"other-host: {says}") if says else not found, found
 
 
 def test_lines_are_found_without_reading_all(tmp_path):
