@@ -37,7 +37,8 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder.results_lo
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import printable
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import final_tables
 
-COLLECT, POWER_CUT = "ssdlab.fleet.collect", "ssdlab.fleet.power_cut"
+COLLECT = "ssdlab.fleet.collect"
+POWER_CUT = "ssdlab.fleet.power_cut"
 # Whose results tell which run this is: actions that make them on the controller. Any other task's result may be a
 # host's own words.
 DECIDING = ("ssdlab.fleet.preflight", "ssdlab.fleet.find_run")

@@ -67,7 +67,8 @@ class Folder:
         given = {"HOME": os.environ.get("HOME", "/root"), "LANG": "C.UTF-8", "PATH": "/usr/bin:/bin"}
         environment = {**given, **{name: os.environ[name] for name in ("TMPDIR",) if name in os.environ}}
         command = command.replace(HOME, str(self.folder))
-        done = subprocess.run(["/bin/sh", "-c", command], cwd="/", env=environment, text=True, capture_output=True)
+        line = ["/bin/sh", "-c", command]
+        done = subprocess.run(line, cwd="/", env=environment, text=True, capture_output=True, check=False)
         self.said = done.stdout + done.stderr
         return done.returncode
 
@@ -135,6 +136,7 @@ def test_two_nights_and_those_that_begin_nothing(nights):
     nights.night(CRONTAB)
     assert "preflight found" in nights.said, "cron mails the end of the log"
     assert nights.posted[-1]["text"].startswith("nightly: not started, preflight found 1 thing to fix")
+    assert not any("\\n" in posted["text"] for posted in nights.posted), "a line ends by itself"
     assert "Subject: SSD nightly: not started" in nights.mailed()
 
     # The play of an earlier night is still at work.

@@ -88,7 +88,7 @@ def test_nothing_of_a_users_own_gets_into_the_collection_or_a_commit(folder):
     assert not names & set(OWN) and {"inventories/lab/hosts.yml", "inventories/cmdb/1-servers.yml"} <= names
     assert {"playbooks/awx.yml", "extensions/molecule/inventory.yml"} <= names
     seen = subprocess.run(["git", "status", "--short"], cwd=folder, text=True, capture_output=True, check=True).stdout
-    assert [name for name in OWN if name.split("/")[0] in seen] == []
+    assert [name for name in OWN if name.split("/", maxsplit=1)[0] in seen] == []
 
 
 def test_both_collections_are_installed_from_files_and_a_playbook_is_found(folder):

@@ -46,14 +46,17 @@ class DriveInService(HeldDrive):
     def keep_as_evidence(self, reason: str) -> None:
         """Nothing erases it, so that there is nothing to keep it from."""
 
+    def _refuse_writing(self) -> None:
+        raise self._refused("not_held", " for writing: it is in service")
+
     @contextlib.contextmanager
     def lend(self, may_change: t.Collection[str] = ()) -> t.Iterator[None]:
         """Refuse: tools that need the device itself change it."""
-        raise self._refused("not_held", " for writing: it is in service")
+        self._refuse_writing()
         yield
 
     @contextlib.contextmanager
     def shared(self, at_end: t.Callable[[str], object] = lambda _node: None) -> t.Iterator[str]:
         """Refuse: no file system is made on it."""
-        raise self._refused("not_held", " for writing: it is in service")
-        yield
+        self._refuse_writing()
+        yield ""

@@ -78,8 +78,8 @@ class RetiredGroup:
         if stated:
             self._read_uses()
         for one in stated:
-            assert one.facts and one.entry
-            one.retired = self._judge(one.facts, str(one.entry.options.retired), content_is_ours)
+            if one.facts and one.entry:
+                one.retired = self._judge(one.facts, str(one.entry.options.retired), content_is_ours)
 
     def propose(self, seen: t.Sequence[Seen]) -> None:
         """Judge a statement for each drive that was found, as one made today."""

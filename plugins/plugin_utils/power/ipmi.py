@@ -59,7 +59,12 @@ class IpmiBmc:
         secret = json.dumps({**asked, "user": self._access.user, "password": self._access.password})
         try:
             done = subprocess.run(
-                [sys.executable, str(_SESSION)], input=secret, capture_output=True, text=True, timeout=self._timeout_s
+                [sys.executable, str(_SESSION)],
+                input=secret,
+                capture_output=True,
+                text=True,
+                timeout=self._timeout_s,
+                check=False,
             )
             found = json.loads(done.stdout)
         except subprocess.TimeoutExpired:

@@ -71,7 +71,7 @@ class Machine:
     def _ask(self):
         answer = self.script.pop(0) if self.script else None
         if isinstance(answer, Exception):
-            raise answer
+            raise answer  # pylint: disable=raising-bad-type
         return answer
 
     def identity(self):
