@@ -15,8 +15,8 @@ description:
   - Each time it waits until all drives of the run are written to, cuts the power at a random time, waits for the host,
     and has the host job go on, which reads back what the drives had acknowledged.
   - Proves before each cut that the BMC is the host's, by the UUID or a serial number of its system against DMI on the
-    host, else cuts nothing. The BMC is that of O(ssdlab.fleet.vendor#role:main:vendor_bmc_address) and the variables beside
-    it.
+    host, else cuts nothing. The BMC is that of O(ssdlab.fleet.vendor#role:main:vendor_bmc_address) and the variables
+    beside it.
   - The host's journal says how many cycles are done, so a play that was interrupted is continued by the next one. What
     was cut when is kept in C(power-cuts/<host>.jsonl) of the run's folder on the controller.
   - Without a power-cut test in the host's plan, and in check mode, does nothing.
