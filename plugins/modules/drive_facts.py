@@ -198,7 +198,7 @@ drives:
           description: C(host-managed) if it takes writes in sequence by zone alone (NVMe ZNS, SMR), C(host-aware) if it
             takes all; null without zones.
           type: str
-          sample: host-managed
+          sample: host-aware
         zone_bytes:
           description: Size of a zone; null without zones.
           type: int
