@@ -117,8 +117,11 @@ def sick(view: HostAnswer) -> dict[str, str]:
 
 
 def _told(found: t.Sequence[Finding]) -> str:
-    """Return the first finding whole, and what else there is by its code: who mends the first looks again anyway."""
-    first, *others = dict.fromkeys(finding.message for finding in found)
+    """Return the first finding whole, and what else there is by its code: who mends the first looks again anyway. Why a
+    statement of the entry lifts nothing comes before what it would lift.
+    """
+    told = dict.fromkeys(finding.message for finding in found)
+    first, *others = sorted(told, key=lambda message: not message.startswith("not_given_up:"))
     codes = list(dict.fromkeys(message.partition(":")[0] for message in others))
     return first + (f" (also: {', '.join(codes)})" if codes else "")
 

@@ -89,7 +89,7 @@ def test_only_what_is_on_retired_drives_alone_is_taken_apart(layers, retired, ke
 
 def test_what_is_left_to_hands_is_named_from_the_top_down():
     by_hand = [one.by_hand for one in plan(CAKE, ["sda"], {}).kept]
-    commands = ["vgchange --activate n vg", "cryptsetup close cake", "mdadm --stop /dev/md7"]
+    commands = [DOWN["vg"], "cryptsetup close cake", "mdadm --stop /dev/md7"]
     assert list(dict.fromkeys(by_hand)) == commands
 
 
