@@ -397,7 +397,7 @@ def old_ext4(disk, *more):
 @pytest.mark.parametrize(
     "make, days, says",
     [
-        (lambda disk: old_ext4(disk), 30, ""),
+        (old_ext4, 30, ""),
         (lambda disk: run("mkswap", disk.path), 6, ""),
         (lambda disk: run("mkswap", disk.path), 8, "tells when it was used"),
         (lambda disk: disk.write(5 * MIB, os.urandom(MIB)), 6, ""),
