@@ -48,11 +48,12 @@ sys.path.insert(0, "/var/tmp/look")
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import entry, identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import data_scan, held
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 host, terms, drives = Host(), data_scan.Terms(1.0), []
 every = [entry.parse({"serial": serial, "retired": True}) for serial in sys.argv[2:]]
 for one in every:
     beside = [other for other in every if other is not one]
-    expected = identity.identity(host, *identity.find(host, one))
+    expected = base.to_json(identity.identity(host, *identity.find(host, one)))
     named = {"entry": one, "expected": expected, "beside": beside}
     drives.append(held.DriveToRead(host, named, {}, True, sys.argv[1], terms))
     drives[-1].take()
