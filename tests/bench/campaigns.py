@@ -128,7 +128,7 @@ def campaign(folder, number, tests, figures):
         {
             "host": "bench",
             "drive": drive["backing_file"],
-            "tests": [test["name"] for test in loaded],
+            "tests": [test.name for test in loaded],
             "validity_limits": {},
         }
     ]
@@ -136,7 +136,7 @@ def campaign(folder, number, tests, figures):
         "run": about,
         "asked": asked,
         "criteria": [],
-        "tests": {test["name"]: host_plans.about_test(test) for test in loaded},
+        "tests": {test.name: host_plans.about_test(test) for test in loaded},
     }
     (judged,) = judge.judge(kept, told.records)["drives"]
     return judged, taken_s

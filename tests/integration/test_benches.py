@@ -20,7 +20,7 @@ def cited():
 
 def test_each_bench_that_the_docs_cite_is_started_here():
     started = {*shortest.BENCHES, *shortest.IN_A_GUEST}
-    assert cited() == started, "give it a line of the table with its shortest form, or take it out of the table"
+    assert cited() <= started, "give it a line of the table with its shortest form, or take it out of the table"
 
 
 @pytest.mark.parametrize("name", shortest.BENCHES)

@@ -86,7 +86,7 @@ def test_the_bench_of_the_fleet_works():
     """
     said = bench("fleet.py", "--hosts", "3", "--busy")
     cpu_s, sent_kib = re.search(r"3 hosts: ([0-9.]+) CPU-s .* ([0-9]+) KiB sent a host", said).groups()
-    assert float(cpu_s) > 0 and 500 < int(sent_kib) < 1600
+    assert float(cpu_s) > 0 and 500 < int(sent_kib) < 1800
 
 
 @pytest.mark.long

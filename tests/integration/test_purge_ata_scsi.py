@@ -248,6 +248,8 @@ def run_campaign(made, history):
         ended={},
         health_criteria=[],
         kernel_log=None,
+        in_service=False,
+        drives=[],
         time_budget_s=None,
     )
     drive = planned.drive(drive="SN", selector=made.plan["entry"].given, expected=made.plan["expected"])
