@@ -249,6 +249,7 @@ def run_campaign(made, history):
         health_criteria=[],
         kernel_log=None,
         in_service=False,
+        side_by_side=None,
         drives=[],
         time_budget_s=None,
     )
