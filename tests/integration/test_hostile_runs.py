@@ -62,7 +62,7 @@ def test_a_run_id_from_a_host_is_no_path(pair, tmp_path, run_id):
     code, output = site.play("preflight")
     assert code != 0, output
     assert "run_id" in output and BAD in output, output
-    assert not files_outside(tmp_path, "hostile", "inventory.json", GOOD, BAD), output
+    assert not files_outside(tmp_path, "hostile", "inventory.json", "_nights", GOOD, BAD), output
 
 
 @pytest.mark.parametrize("state", ["dead", "running"])

@@ -203,7 +203,7 @@ def test_discover_prints_what_can_be_pasted_and_why_not(lab):
     lines = output.splitlines()
     assert [line for line in lines if line.strip().startswith(f'- backing_file: "{first.file}"')], output
     assert [line for line in lines if line.strip().startswith("#") and str(second.file) in line], output
-    assert "signature" in output
+    assert "#   retired: true" in output and "holds swap" in output, output
 
 
 def test_precondition_alone_fills_the_drives(lab):

@@ -34,7 +34,6 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.records.ledger import
 GIB = 1 << 30
 VSAN = "381CFCCC-7288-11E0-92EE-000C2911D0B2"
 ANYTHING = " "
-TODAY = datetime.datetime.now(datetime.timezone.utc).date()
 # {name: (what has to be in the refusal, "" where it is given up; function)}
 STAGES = {}
 
@@ -343,6 +342,15 @@ def one_drive(make_bench):
     return make_bench().spare
 
 
+def date(days):
+    """So many days from today, asked for when it is used: tests run over midnight."""
+    return (datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(days=days)).date().isoformat()
+
+
+def stated(statement):
+    return statement if statement is True else date(statement)
+
+
 @pytest.fixture
 def disk(one_drive):
     """A blank drive, the same one for many tests: the machine has few loop devices."""
@@ -351,26 +359,25 @@ def disk(one_drive):
 
 
 @pytest.mark.parametrize(
-    "statement, used, days, says",
+    "statement, used, says",
     [
-        (True, None, 0, ""),
-        (True, True, 0, "used the statement up"),
-        (TODAY.isoformat(), True, 0, ""),
-        (TODAY.isoformat(), True, -1, ""),
-        (TODAY.isoformat(), TODAY.isoformat(), 0, "used the statement up"),
-        ((TODAY - datetime.timedelta(days=2)).isoformat(), True, 0, "used the statement up"),
-        ((TODAY - datetime.timedelta(days=2)).isoformat(), None, 0, "was used after"),
-        ((TODAY + datetime.timedelta(days=3)).isoformat(), None, 0, "in the future"),
+        (True, None, ""),
+        (True, True, "used the statement up"),
+        (0, True, ""),
+        (0, 0, "used the statement up"),
+        (-2, True, "used the statement up"),
+        (-2, None, "was used after"),
+        (3, None, "in the future"),
     ],
 )
-def test_a_statement_is_used_up_and_renewed_by_a_newer_date(make_bench, statement, used, days, says):
-    """used: the statement that a run used before, so many days from today."""
+def test_a_statement_is_used_up_and_renewed_by_a_newer_date(make_bench, statement, used, says):
+    """statement, and used, the one that a run used before: true, or a date so many days from today."""
     bench = make_bench()
     disk = bench.spare
     run(*ext4(), disk.path)
     within(disk, "debugfs", "-w", "-R", "set_super_value mtime now", offset=0)
     state_dir = os.path.join(bench.folder, "state")
-    entry = parse(dict(disk.entry, retired=statement))
+    entry = parse(dict(disk.entry, retired=stated(statement)))
 
     def check():
         return guard_check.check(Host(), [entry], state_dir=state_dir, terms=Terms(0.2))[0]
@@ -378,7 +385,7 @@ def test_a_statement_is_used_up_and_renewed_by_a_newer_date(make_bench, statemen
     found = check()
     if used is not None:
         retired.note(
-            state_dir, found.identity.__dict__, "r1", parse(dict(disk.entry, retired=used)).options.retired, []
+            state_dir, found.identity.__dict__, "r1", parse(dict(disk.entry, retired=stated(used))).options.retired, []
         )
         found = check()
     told = {refusal.code: refusal.message for refusal in found.refusals}
@@ -410,7 +417,7 @@ def old_ext4(disk, *more):
 )
 def test_a_date_is_of_what_tells_when_it_was_used_or_of_this_week(disk, make, days, says):
     make(disk)
-    entry = parse(dict(disk.entry, retired=(TODAY - datetime.timedelta(days=days)).isoformat()))
+    entry = parse(dict(disk.entry, retired=date(-days)))
     (found,) = guard_check.check(Host(), [entry], state_dir=os.path.join(disk.bench.folder, "s"), terms=Terms(0.5))
     told = " ".join(refusal.message for refusal in found.refusals)
     assert says in told if says else found.eligible, told
@@ -482,7 +489,7 @@ def test_a_drive_back_in_production_is_not_erased_again(make_bench):
     forgotten = bench.play(playbook="purge", entries=[disk.entry])
     assert "used the statement up" in forgotten.output and forgotten.code != 0, forgotten.output
     forgotten.untouched("used")
-    disk.entry["retired"] = TODAY.isoformat()
+    disk.entry["retired"] = date(0)
     renewed = bench.play(playbook="purge", entries=[disk.entry])
     assert ["data of an unknown kind"] in [one.get("gives_up") for one in renewed.results() if one["kind"] == "drive"]
     assert renewed.code == 0 and renewed.changed == ["used"], renewed.output
