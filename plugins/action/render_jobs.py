@@ -11,6 +11,7 @@ from pathlib import Path
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
+from ..module_utils.records.identity import Identity
 from ..plugin_utils.plan import platforms
 from ..plugin_utils.plan.testfiles import PlanError, load_plan
 
@@ -35,7 +36,7 @@ class ActionModule(ActionBase):
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> dict[str, t.Any]:
         result = super().run(tmp, task_vars)
         _unused, given = self.validate_argument_spec(argument_spec=ARGUMENTS)
-        sizes = {key: given[key] for key in given if key.endswith("_bytes")}
+        sizes = Identity(**{key: given[key] for key in given if key.endswith("_bytes")})
         if min(given["size_bytes"], given["queue_depth"]) < 1:
             raise AnsibleActionFail("size_bytes and queue_depth: must be above 0; give those of the drive")
         try:

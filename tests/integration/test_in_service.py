@@ -29,6 +29,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests, f
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import found
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")
 
@@ -152,7 +153,7 @@ def plan_of(drive, tests, mode=read_only.MODE, **changes):
         run={"id": "r", "name": "n"},
         host="h",
         boot_id=settings.boot_id(Host()),
-        drives=[base.to_json(seen)],
+        drives=found([base.to_json(seen)]),
         engine_version="1",
         variables={},
         service=True,

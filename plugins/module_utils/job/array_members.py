@@ -167,7 +167,7 @@ class MemberWatch:
         if health is None:
             return
         found = HealthInArray(self._attempt.test, self._attempt.attempt, health)
-        model = member.plan.expected.get("model") or ""
+        model = member.plan.expected.model or ""
         missed = criteria.missed_in_array(member.job.health_criteria, model, found)
         reason = "; ".join(missed)[: release_drive.LONGEST_REASON]
         # The ledger first: a job that dies in between loses no evidence.

@@ -123,7 +123,7 @@ class DriveContext:
         self.kernel_log = DriveLog(job.kernel_log, self.note, job.stop)
         owner = {"run": job.run_dir.run_id, "drive": self.drive}
         beside = [entry.parse(other.selector) for other in job.drives if other.drive != plan.drive]
-        named = {"entry": entry.parse(plan.selector), "expected": plan.expected, "beside": beside}
+        named = {"entry": entry.parse(plan.selector), "expected": to_json(plan.expected), "beside": beside}
         kind = DriveInService if job.in_service else DriveToRead if reads_only else HeldDrive
         self.held = kind(job.host, named, owner, job.same_boot, state_dir, job.terms)
         # What fio works on, and the kernel names of the drives that it is made of: an array's, while there is one.
@@ -156,7 +156,7 @@ class DriveContext:
             return
         begins = self.held.handle is None  # only then the guard looks at what lies on the drive
         looks = begins and not self.job.in_service
-        look_s = longer_s(self.job.terms, self.plan.expected.get("size_bytes") or 0) if looks else 0.0
+        look_s = longer_s(self.job.terms, self.plan.expected.size_bytes or 0) if looks else 0.0
         try:
             check = self.held.take if begins else self.held.check
             self.watchdog.call("guard before " + step, check, look_s, heeds_stop=True)

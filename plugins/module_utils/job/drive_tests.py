@@ -337,7 +337,7 @@ class DriveTests:
         """Return which criteria the drive missed in the tests that stand by now, and by its health in those that were
         cut short; "": none.
         """
-        model = self._station.plan.expected.get("model") or ""
+        model = self._station.plan.expected.model or ""
         job = self._station.job
         results = [*self._cut_short, *self.finished]
         missed = criteria.missed(job.criteria, model, results, job.health_criteria)

@@ -203,7 +203,7 @@ class HostJob:
             in_service=bool(self._plan.decision and self._plan.decision.mode == read_only.MODE),
         )
         for drive in self._plan.drives:
-            size = drive.expected.get("size_bytes") or 0
+            size = drive.expected.size_bytes or 0
             later_s = resume_state.longest_tests_s(drive.tests, size, job.write_bytes_per_s)
             self._status.set_drive(drive.drive, later_s=later_s)
         try:

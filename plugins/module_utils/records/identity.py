@@ -61,6 +61,8 @@ class Identity:
     max_active_zones: t.Optional[Count] = None
 
     JSON_SCHEMA: t.ClassVar[Json] = SCALARS_BESIDE
+    # A plan names what is unknown too.
+    IS_WHOLE: t.ClassVar[bool] = True
 
     @property
     def name(self) -> str:

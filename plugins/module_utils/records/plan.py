@@ -27,6 +27,7 @@ from .base import (
     TestName,
     Text,
 )
+from .identity import Identity
 from .in_service import PlannedInService, PlannedScrub
 from .planned_cell import JobFile, NotZero, PlannedCell
 from .storage_layers import PlannedArray, PlannedFilesystem
@@ -271,8 +272,8 @@ class PlannedDrive:
     drive: Label
     # The entry of ssd_drives: what names the drive, and its options (drive/entry.py).
     selector: Json
-    # Its identity as preflight saw it.
-    expected: Json
+    # As preflight saw it.
+    expected: Identity
     # What the inventory wants of the settings that a vendor's tool makes.
     vendor: Json
     tests: t.List[PlannedTest]

@@ -12,6 +12,7 @@ import dataclasses
 import typing as t
 
 from ...module_utils.records.base import Json
+from ...module_utils.records.identity import Identity
 from ...module_utils.records.plan import Plan, PlannedDrive
 from ...module_utils.records.storage_layers import PlannedArray
 from ...module_utils.tools import mdadm
@@ -66,18 +67,18 @@ def on_drive(test: Test, labels: t.Sequence[str]) -> PlannedArray | None:
     return PlannedArray(asked.level, asked.chunk_bytes, list(labels)) if asked else None
 
 
-def identity(test: Test, last: Mapping, members: t.Sequence[Mapping]) -> Mapping:
+def identity(test: Test, last: Identity, members: t.Sequence[Identity]) -> Identity:
     """Return what the cells of a test have to fit: the drive, or the array of all, with the largest of their blocks."""
     asked = test.array_request
     if not asked:
         return last
-    size = mdadm.size_bytes((member["size_bytes"] for member in members), asked.chunk_bytes)
-    block = max(member["logical_block_size_bytes"] for member in members)
-    return {**last, "size_bytes": size, "logical_block_size_bytes": block}
+    sizes = [member.sizes() for member in members]
+    size = mdadm.size_bytes((size for size, _block in sizes), asked.chunk_bytes)
+    return dataclasses.replace(last, size_bytes=size, logical_block_size_bytes=max(block for _size, block in sizes))
 
 
 def host_problems(
-    tests: t.Sequence[Test], drives: t.Sequence[Mapping], settings: Mapping, polled: str, left_out: int = 0
+    tests: t.Sequence[Test], drives: t.Sequence[Identity], settings: Mapping, polled: str, left_out: int = 0
 ) -> list[str]:
     """Return why a host's drives can't be the array that a test asks for. drives: their identities; None of unknown
     ones. left_out: how many take no part.
@@ -91,7 +92,7 @@ def host_problems(
 
 
 def _of_request(
-    request: ArrayRequest, drives: t.Sequence[Mapping], settings: Mapping, polled: str, left_out: int
+    request: ArrayRequest, drives: t.Sequence[Identity], settings: Mapping, polled: str, left_out: int
 ) -> list[str]:
     found, asked, chunk = [], request.drives, request.chunk_bytes
     number = len(drives) + left_out
@@ -99,7 +100,7 @@ def _of_request(
         found.append(f"needs at least {FEWEST} drives; this host has {number} in ssd_drives. Remove the test")
     elif asked != ALL and asked != number:
         found.append(f"needs {asked} drives; this host has {number}. Set drives: {ALL}, or change ssd_drives")
-    sizes = {drive["size_bytes"] // chunk * chunk for drive in drives}
+    sizes = {drive.sizes()[0] // chunk * chunk for drive in drives}
     if len(sizes) > 1:
         told = ", ".join(units.data_size(size) for size in sorted(sizes))
         found.append(

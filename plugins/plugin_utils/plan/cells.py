@@ -17,6 +17,7 @@ from dataclasses import replace
 from ...module_utils.measure import io_pattern
 from ...module_utils.records import base
 from ...module_utils.records.base import Json
+from ...module_utils.records.identity import Identity
 from ...module_utils.records.plan import NotApplicable, PlannedFill, Tracked
 from ...module_utils.records.planned_cell import AnyLoad, PlannedCell
 from ..common import cell_names
@@ -48,15 +49,15 @@ SELECTING_KEYS = ("access", "block_size_bytes", "read_pct", "threads", "queue_de
 MAX_OUTSTANDING = 65_536
 
 
-def preferred_size_bytes(identity: Mapping) -> int:
+def preferred_size_bytes(identity: Identity) -> int:
     """Return the preferred write size of a drive: what the kernel has in minimum_io_size (NVMe's NPWG), at
     least 4 KiB.
     """
-    told: int = identity.get("minimum_io_size_bytes") or identity["logical_block_size_bytes"]
+    told = identity.minimum_io_size_bytes or identity.sizes()[1]
     return max(LEAST_PREFERRED_BYTES, told)
 
 
-def with_preferred_size(test: Test, identity: Mapping) -> tuple[Test, list[NotApplicable]]:
+def with_preferred_size(test: Test, identity: Identity) -> tuple[Test, list[NotApplicable]]:
     """Return a test with the size of this drive in its cells and in what it tracks, and the cells that became another
     of the test's.
 
@@ -254,11 +255,11 @@ def _direction_problem(metric: str, cell: PlannedCell) -> list[str]:
     return [f"{metric}: cell {cell.id} has no {direction}s"] if absent else []
 
 
-def zone_bytes(test: Test, identity: Mapping) -> int | None:
+def zone_bytes(test: Test, identity: Identity) -> int | None:
     """Return the size of the drive's zones for a test that goes by them, its logical block for a drive without any (the
     plan is not for it); None for any other test.
     """
-    own: int = identity.get("zone_bytes") or identity["logical_block_size_bytes"]
+    own = identity.zone_bytes or identity.sizes()[1]
     return own if test.zoned else None
 
 
@@ -269,15 +270,15 @@ def fill_passes(passes: int, active_range_pct: int) -> int:
     return -(-passes * 100 // active_range_pct)
 
 
-def fit(test: Test, identity: Mapping) -> tuple[list[PlannedCell], list[NotApplicable], list[str]]:
+def fit(test: Test, identity: Identity) -> tuple[list[PlannedCell], list[NotApplicable], list[str]]:
     """Return what of a test a drive can do: its cells, those left out, problems.
 
     A cell that the logical block size forbids, or that trims where the drive takes no discard, is not applicable in a
     shipped test (the PTS matrix holds 512 B), and an error in a test whose cells the site chose, and where it is
     tracked.
     """
-    block = identity["logical_block_size_bytes"]
-    active = test.active_range_bytes(identity["size_bytes"], zone_bytes(test, identity) or block)
+    capacity, block = identity.sizes()
+    active = test.active_range_bytes(capacity, zone_bytes(test, identity) or block)
     tracked = {item.cell for item in test.steady_state.tracked} if test.steady_state else set()
     cells, left_out = [], []
     wrong: dict[str, list[str]] = {}
@@ -311,9 +312,9 @@ def fit(test: Test, identity: Mapping) -> tuple[list[PlannedCell], list[NotAppli
     return cells, left_out, problems
 
 
-def _zones_problem(test: Test, cell: PlannedCell, identity: Mapping) -> str:
+def _zones_problem(test: Test, cell: PlannedCell, identity: Identity) -> str:
     """Return why the drive can't have open what a cell writes at a time; "" where it can. 0: it knows no limit."""
-    limits = [identity.get(name) for name in ("max_open_zones", "max_active_zones")]
+    limits = (identity.max_open_zones, identity.max_active_zones)
     most = min((limit for limit in limits if limit), default=0)
     if not test.zoned or cell.read_pct == 100 or not most or cell.threads <= most:
         return ""

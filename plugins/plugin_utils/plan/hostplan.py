@@ -11,6 +11,8 @@ import typing as t
 
 from ...module_utils.purge import methods
 from ...module_utils.purge.method import PurgeError
+from ...module_utils.records.found_drives import FoundDrive
+from ...module_utils.records.identity import Identity
 from ...module_utils.records.plan import Plan, PlannedPurge, PlannedTest, Tune
 from ..common import argument_specs
 from ..common import schema as schemas
@@ -28,6 +30,7 @@ from . import (
 )
 from . import render_plan as planning
 from .test_record import Test
+from .write_rates import DriveToPlan
 
 # The variables that shape a host's plan, each owned by the role of its prefix.
 VARIABLES = (
@@ -72,7 +75,7 @@ def tune_spec(variables: t.Mapping[str, t.Any], keep: bool = False) -> Tune:
     return tuning.build(values, tuning.requested_concerns(values, run_tags, skip_tags), keep)
 
 
-Drives = t.Sequence[t.Mapping[str, t.Any]]
+Drives = t.Sequence[DriveToPlan]
 
 
 def load_tests(variables: t.Mapping[str, t.Any]) -> list[Test]:
@@ -91,7 +94,7 @@ def choose_tests(
     """Return those of a host's tests (load_tests) that it runs, and {name: their longest time in s} of those that
     ssd_time_budget leaves out. Raises PlanError where it leaves out all.
 
-    drives: as drive_facts returns them; the tests have to fit (time_estimates.within) on all of them.
+    drives: the tests have to fit (time_estimates.within) on all of them.
     """
     if variables["ssd_step"] != "qualify":
         return list(asked), {}
@@ -124,7 +127,7 @@ def _within(
     asked: t.Sequence[Test], variables: t.Mapping[str, t.Any], drives: Drives
 ) -> tuple[list[Test], dict[str, float]]:
     most_s = time_estimates.budget_s(variables.get("ssd_time_budget"))
-    seen = _seen(drives)
+    seen = [drive for drive in drives if has_sizes(drive)]
     if most_s is None or not seen:
         return list(asked), {}
     # What purge_method says counts for the tests that leave the method open.
@@ -133,39 +136,37 @@ def _within(
     def share(test: PlannedTest, place: int) -> float | None:
         return _purge_share(test.purge, seen[place])
 
-    identities = [drive["identity"] for drive in seen]
+    identities = [drive.identity or Identity() for drive in seen]
     asked_mib_s = variables["ssd_assumed_write_mib_s"]
     rates = [write_rates.of_found(asked_mib_s, drive).assumed for drive in seen]
     kept, rest = time_estimates.within(timed, identities, most_s - reads_s(variables, seen), rates, share)
     return [test for test in asked if test.name in kept], rest
 
 
-def _seen(drives: Drives) -> list[t.Mapping[str, t.Any]]:
-    return [
-        drive
-        for drive in drives
-        if all((drive.get("identity") or {}).get(key) for key in ("size_bytes", "logical_block_size_bytes"))
-    ]
+def has_sizes(drive: FoundDrive) -> bool:
+    """Return whether a drive tells what is needed to plan tests for it."""
+    return bool(drive.identity and drive.identity.size_bytes and drive.identity.logical_block_size_bytes)
 
 
 def reads_s(variables: t.Mapping[str, t.Any], drives: Drives) -> float:
     """Return what the reads by which a host finds how many drives it measures at the same time take at most, from the
     time of each of its drives.
     """
-    settings, seen = {name: variables[name] for name in ("ssd_parallel_drives", "workload_ioengine")}, _seen(drives)
+    settings = {name: variables[name] for name in ("ssd_parallel_drives", "workload_ioengine")}
+    seen = [drive for drive in drives if has_sizes(drive)]
     return parallel_drives.span_s(parallel_drives.spec(settings, seen, any_test=True).together, len(seen))[1]
 
 
-def _purge_share(purge: PlannedPurge, drive: t.Mapping[str, t.Any]) -> float | None:
+def _purge_share(purge: PlannedPurge, drive: FoundDrive) -> float | None:
     """time_estimates.purge_share of what a purge is on a drive, as `auto` may be an overwrite.
 
     None where the drive wasn't asked, or offers no purge, which preflight tells.
     """
-    capabilities = drive.get("purge_capabilities")
+    capabilities = drive.purge_capabilities
     if purge.method == "none" or not capabilities:
         return None
     with contextlib.suppress(PurgeError):
-        lba_size = drive["identity"].get("logical_block_size_bytes")
+        lba_size = drive.identity.logical_block_size_bytes if drive.identity else None
         offered = methods.offers_for(methods.reported(capabilities), lba_size, purge)
         return time_estimates.purge_share(methods.choose(purge.method, offered).method)
     return None
@@ -178,7 +179,7 @@ def build(
     run: t.Mapping[str, str],
     host: str,
     boot_id: str,
-    drives: t.Sequence[t.Mapping[str, t.Any]],
+    drives: Drives,
     engine_version: str,
     left_out: t.Collection[str] = (),
 ) -> Plan:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ...module_utils.records.found_drives import FoundDrive
 from ...module_utils.records.in_service import MIB
 from ...module_utils.records.plan import PlannedTest
 from ...module_utils.records.planned_cell import PlannedCell, PlannedStream
@@ -63,11 +64,11 @@ def only_reads(test: PlannedTest) -> bool:
     return bool(test.in_service) or bool(test.self_test and test.purge.method == "none")
 
 
-def has_none(self_test: t.Any, drive: Mapping) -> bool:
+def has_none(self_test: t.Any, drive: FoundDrive | None) -> bool:
     """Return whether a drive in service lacks the self-test that a test is: that test is left out, not the drive.
     drive: as the host found it.
     """
-    return bool(self_test) and drive.get("has_self_tests") is False
+    return bool(self_test) and drive is not None and drive.has_self_tests is False
 
 
 def is_service(tests: t.Sequence[PlannedTest], mode: t.Any) -> bool:

@@ -12,6 +12,8 @@ import typing as t
 
 from ...module_utils.drive.entry import parse
 from ...module_utils.measure import parallelism_search
+from ...module_utils.records.found_drives import FoundDrive
+from ...module_utils.records.identity import Identity
 from ...module_utils.records.plan import ReadTogether
 from ..common import schema as schemas
 from ..common import values
@@ -38,8 +40,8 @@ class AtOnce(t.NamedTuple):
     why: str = ""
 
 
-def spec(settings: Mapping, drives: t.Sequence[Mapping], any_test: bool) -> AtOnce:
-    """Return what a plan says. drives: as the module examine returns them."""
+def spec(settings: Mapping, drives: t.Sequence[FoundDrive], any_test: bool) -> AtOnce:
+    """Return what a plan says."""
     asked = settings["ssd_parallel_drives"]
     if asked != values.AUTO:
         return AtOnce(values.drives_at_once(asked, len(drives)))
@@ -49,7 +51,7 @@ def spec(settings: Mapping, drives: t.Sequence[Mapping], any_test: bool) -> AtOn
     return AtOnce(limits.most, _reads(settings, drives, limits), limits.why)
 
 
-def _reads(settings: Mapping, drives: t.Sequence[Mapping], limits: shared_limits.Limits) -> ReadTogether:
+def _reads(settings: Mapping, drives: t.Sequence[FoundDrive], limits: shared_limits.Limits) -> ReadTogether:
     """Return the reads: as many drives alone as the time allows."""
     # One thread in sequence, or any at random: their jobs are the same for every size of drive.
     rendered = [celling.rendered({**read, **LENGTH}) for read in READS]
@@ -64,16 +66,16 @@ def _reads(settings: Mapping, drives: t.Sequence[Mapping], limits: shared_limits
     return asked
 
 
-def _spread(drives: t.Sequence[Mapping], count: int) -> list[str]:
+def _spread(drives: t.Sequence[FoundDrive], count: int) -> list[str]:
     """Return so many drives, evenly of all kinds and places."""
     ordered = sorted(drives, key=_kind)
     chosen = [ordered[place * len(ordered) // count] for place in range(count)]
-    return [parse(schemas.plain(drive["selector"])).label for drive in chosen]
+    return [parse(schemas.plain(drive.selector)).label for drive in chosen]
 
 
-def _kind(drive: Mapping) -> tuple[str, ...]:
-    identity, shared = drive.get("identity") or {}, drive.get("shared") or ()
-    return (*(str(identity.get(key)) for key in ("model", "firmware")), *(part["name"] for part in shared))
+def _kind(drive: FoundDrive) -> tuple[str, ...]:
+    identity = drive.identity or Identity()
+    return (str(identity.model), str(identity.firmware), *(part.name for part in drive.shared or ()))
 
 
 def span_s(asked: ReadTogether | None, drives: int) -> tuple[float, float]:

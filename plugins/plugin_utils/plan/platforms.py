@@ -13,12 +13,14 @@ import typing as t
 import yaml
 
 from ...module_utils.measure import fio, io_pattern
+from ...module_utils.records.identity import Identity
 from ...module_utils.records.plan import PlannedTest
 from ...module_utils.records.planned_cell import PlannedCell, SizeShare
 from ..common.units import block_size, data_size
 from . import render_plan as planning
 from .test_record import Test
 from .testfiles import SHIPPED_DIR, PlanError
+from .write_rates import DriveToPlan
 
 ICF = "iometer"
 # TN-FD-15 recommends this release; later ones load its files.
@@ -37,10 +39,10 @@ def platforms() -> dict[str, t.Any]:
     return found
 
 
-def files(tests: t.Sequence[Test], platform: str, device: str, identity: Mapping, queue_depth: int) -> Files:
+def files(tests: t.Sequence[Test], platform: str, device: str, identity: Identity, queue_depth: int) -> Files:
     """{path: text} of a plan's tests, with a README.txt. Raises PlanError.
 
-    device: as the platform calls it; no part of an .icf. identity: sizes of the drive, as drive_facts has them.
+    device: as the platform calls it; no part of an .icf. identity: the sizes of the drive.
     queue_depth: the drive's own, for fills.
     """
     if platform != ICF:
@@ -49,7 +51,7 @@ def files(tests: t.Sequence[Test], platform: str, device: str, identity: Mapping
             raise PlanError(
                 [f"device: {device!r} is not a whole drive on {platform}; write it like {wanted['example']}"]
             )
-    drive = {"selector": {"serial": "elsewhere"}, "identity": {"serial": "elsewhere", **identity}}
+    drive = DriveToPlan({"serial": "elsewhere"}, "elsewhere", None, identity, eligible=True, refusals=[])
     plan = planning.render(
         tests,
         run={"id": "elsewhere", "name": "elsewhere"},
@@ -118,9 +120,9 @@ def _order(test: PlannedTest, platform: str) -> list[str]:
 
 
 def _fio_test(
-    test: PlannedTest, wanted: Mapping, device: str, identity: Mapping, queue_depth: int
+    test: PlannedTest, wanted: Mapping, device: str, identity: Identity, queue_depth: int
 ) -> tuple[Files, list[str]]:
-    active = test.active_range_bytes(identity["size_bytes"], identity["logical_block_size_bytes"])
+    active = test.active_range_bytes(*identity.sizes())
     fill = test.precondition
     jobs: list[tuple[str, str]] = []
     whole = active

@@ -11,6 +11,7 @@ import dataclasses
 import typing as t
 
 from ...module_utils.drive.entry import Entry, parse
+from ...module_utils.records.identity import Identity
 from ...module_utils.records.plan import (
     Fio,
     Plan,
@@ -33,6 +34,7 @@ from . import cells as celling
 from .jobs import POLLED, refilling, sections_of, with_fill_jobs, with_job, with_trial
 from .test_record import Test
 from .testfiles import PlanError, load_plan
+from .write_rates import DriveToPlan
 
 __all__ = ["PlanError", "load_plan", "render", "step_plan"]
 
@@ -47,7 +49,7 @@ def render(
     run: t.Mapping[str, str],
     host: str,
     boot_id: str,
-    drives: t.Sequence[t.Mapping[str, t.Any]],
+    drives: t.Sequence[DriveToPlan],
     engine_version: str,
     variables: t.Mapping[str, t.Any],
     tune: Tune | None = None,
@@ -57,8 +59,7 @@ def render(
 ) -> Plan:
     """Return the plan of one host (docs/internals.md).
 
-    tests: of load_plan or step_plan. run: {id, name}. drives: as drive_facts returns them (selector, identity), with
-      link_mb_s and shared where they are known.
+    tests: of load_plan or step_plan. run: {id, name}. drives: as their host found them.
     variables: the host's, of which workload_ioengine, purge_method, ssd_assumed_write_mib_s, ssd_parallel_drives and
       ssd_sample_interval_s count here.
     left_out: drives that take no part; an array of all of them can't be made, which the host says. service: the drives
@@ -99,16 +100,16 @@ def render(
 
 def _drives(
     tests: t.Sequence[Test],
-    drives: t.Sequence[t.Mapping[str, t.Any]],
+    drives: t.Sequence[DriveToPlan],
     settings: t.Mapping[str, t.Any],
     host: str,
     left_out: t.Collection[str],
 ) -> tuple[list[PlannedDrive], list[str]]:
     """(the plan of each drive, what they can't do)."""
     rendered = []
-    known = [drive["identity"] for drive in drives if drive.get("identity")]
+    known = [drive.identity for drive in drives if drive.identity]
     problems = [f"{host}: {text}" for text in arrays.host_problems(tests, known, settings, POLLED, len(left_out))]
-    entries = [parse(schemas.plain(drive["selector"])) for drive in drives]
+    entries = [parse(schemas.plain(drive.selector)) for drive in drives]
     labels = [*(entry.label for entry in entries), *left_out]
     for place, (drive, entry) in enumerate(zip(drives, entries)):
         carried = [
@@ -116,10 +117,10 @@ def _drives(
             for test in tests
             if arrays.carries_test(test, place, len(drives)) and not in_service.has_none(test.self_test, drive)
         ]
-        if not drive.get("identity"):
+        if not drive.identity:
             problems.append(f"{host}: drive {entry.label}: was not found, so nothing can be planned for it")
             continue
-        done, wrong = _for_drive(drive, entry, carried, settings, host, known)
+        done, wrong = _for_drive(drive, drive.identity, entry, carried, settings, host, known)
         arrays_of = [arrays.on_drive(test, labels) for test in carried]
         tests_of = [dataclasses.replace(test, array=array) for test, array in zip(done.tests, arrays_of)]
         rendered.append(dataclasses.replace(done, tests=tests_of))
@@ -152,15 +153,15 @@ def _criteria(settings: t.Mapping[str, t.Any], name: str) -> list[dict[str, t.An
 
 
 def _for_drive(
-    drive: t.Mapping[str, t.Any],
+    drive: DriveToPlan,
+    identity: Identity,
     entry: Entry,
     tests: t.Sequence[Test],
     settings: t.Mapping[str, t.Any],
     host: str,
-    of_host: t.Sequence[t.Mapping[str, t.Any]],
+    of_host: t.Sequence[Identity],
 ) -> tuple[PlannedDrive, list[str]]:
     """One of the plan's drives, and what it can't do. of_host: the identities of all its drives."""
-    identity = drive["identity"]
     where = f"{host}: drive {entry.label}"
     fitted = _fit_tests(tests, identity, settings, of_host, entry.options.plp)
     problems = _poll_problems(any(test.cells for test in tests), identity, settings, where)
@@ -170,7 +171,7 @@ def _for_drive(
     rendered = PlannedDrive(
         drive=entry.label,
         selector=entry.given,
-        expected=schemas.plain(identity),
+        expected=identity,
         vendor=_vendor(identity, settings),
         tests=[done for done, _wrong in fitted],
         assumed_write_bytes_per_s=rates.assumed,
@@ -198,17 +199,15 @@ def _cache_problems(tests: t.Sequence[Test], entry: Entry, where: str) -> list[s
     return [f"{where}: write_cache: {own} in its entry contradicts {test}; remove it from the entry"]
 
 
-def _poll_problems(
-    measures: bool, identity: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any], where: str
-) -> list[str]:
+def _poll_problems(measures: bool, identity: Identity, settings: t.Mapping[str, t.Any], where: str) -> list[str]:
     """Without queues for it the kernel refuses polled I/O or, before 5.16, does it by interrupts and says nothing."""
-    if not measures or settings["workload_ioengine"] != POLLED or identity.get("io_poll") is True:
+    if not measures or settings["workload_ioengine"] != POLLED or identity.io_poll is True:
         return []
     advice = "use io_uring, or boot with nvme.poll_queues=N: the kernel sets up poll queues for NVMe drives only"
     return [f"{where}: workload_ioengine: {POLLED}: its queue/io_poll is not 1; {advice}"]
 
 
-def _vendor(identity: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+def _vendor(identity: Identity, settings: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """Return what the inventory wants of a drive's own settings, for every result to be held to (vendor_rssdm,
     vendor_iomemory_dma_delay).
     """
@@ -216,7 +215,7 @@ def _vendor(identity: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any]) ->
     own = [
         line
         for line in lines
-        if isinstance(line, dict) and identity.get("serial") and str(line.get("serial")).strip() == identity["serial"]
+        if isinstance(line, dict) and identity.serial and str(line.get("serial")).strip() == identity.serial
     ]
     delay = schemas.plain(settings.get("vendor_iomemory_dma_delay"))
     wanted = {key: value for line in own for key, value in line.items() if key != "serial"}
@@ -263,24 +262,24 @@ def step_plan(step: str, variables: t.Mapping[str, t.Any] | None = None) -> list
 
 def _fit_tests(
     tests: t.Sequence[Test],
-    identity: t.Mapping[str, t.Any],
+    identity: Identity,
     settings: t.Mapping[str, t.Any],
-    of_host: t.Sequence[t.Mapping[str, t.Any]],
+    of_host: t.Sequence[Identity],
     plp: bool | None = None,
 ) -> list[tuple[PlannedTest, list[str]]]:
     """Return each test for one drive. A purge that sets the LBA size sets it for this test and those after it."""
     fitted = []
     for test, refills in zip(tests, refilling(tests)):
         purge = purge_values.spec(test.purge, settings)
-        lba_size = purge_values.lba_size_after(purge, identity["logical_block_size_bytes"])
-        identity = {**identity, "logical_block_size_bytes": lba_size}
+        lba_size = purge_values.lba_size_after(purge, identity.sizes()[1])
+        identity = dataclasses.replace(identity, logical_block_size_bytes=lba_size)
         fitted.append(_fit_test(test, arrays.identity(test, identity, of_host), settings, purge, refills, plp))
     return fitted
 
 
 def _fit_test(
     test: Test,
-    identity: t.Mapping[str, t.Any],
+    identity: Identity,
     settings: t.Mapping[str, t.Any],
     purge: PlannedPurge,
     refills: frozenset[str],
@@ -291,8 +290,9 @@ def _fit_test(
     """
     test, same_cells = celling.with_preferred_size(test, identity)
     cells, left_out, wrong = celling.fit(test, identity)
-    capacity, zone_bytes = identity["size_bytes"], celling.zone_bytes(test, identity)
-    active = test.active_range_bytes(capacity, zone_bytes or identity["logical_block_size_bytes"])
+    capacity, block = identity.sizes()
+    zone_bytes = celling.zone_bytes(test, identity)
+    active = test.active_range_bytes(capacity, zone_bytes or block)
     engine = settings["workload_ioengine"]
     if purge.method in ("auto", "overwrite"):
         fill = with_fill_jobs(PlannedFill(1, OVERWRITE_BLOCK_BYTES), "purge", engine)
@@ -318,13 +318,14 @@ def _fit_test(
 
 
 def _with_heat(
-    test: Test, integrity: PlannedIntegrity, identity: t.Mapping[str, t.Any], engine: str
+    test: Test, integrity: PlannedIntegrity, identity: Identity, engine: str
 ) -> tuple[PlannedIntegrity, list[str]]:
     """Return an integrity test with the random I/O between its passes, and what the drive can't do of it."""
     if not integrity.heat_s:
         return integrity, []
     one = celling.rendered({**HEAT, "runtime_s": integrity.heat_s})
     cells, _left_out, wrong = celling.fit(dataclasses.replace(test, own_cells=True, cells=[one]), identity)
-    active = test.active_range_bytes(identity["size_bytes"], identity["logical_block_size_bytes"])
-    done = [with_job(cell, engine, sections_of(cell, active, identity["size_bytes"])) for cell in cells]
+    capacity, block = identity.sizes()
+    active = test.active_range_bytes(capacity, block)
+    done = [with_job(cell, engine, sections_of(cell, active, capacity)) for cell in cells]
     return dataclasses.replace(integrity, heat=done[0] if done else None), wrong

@@ -13,6 +13,7 @@ import typing as t
 
 from ...module_utils.records import base
 from ...module_utils.records.base import Json
+from ...module_utils.records.identity import Identity
 from ...module_utils.records.planned_cell import AnyLoad, PlannedCell, PlannedStream
 from ..common.units import block_size
 from . import io_patterns
@@ -76,10 +77,10 @@ def problems(cell: PlannedCell) -> list[str]:
     return found
 
 
-def trim_problem(cell: PlannedCell, identity: Mapping) -> str:
+def trim_problem(cell: PlannedCell, identity: Identity) -> str:
     """Return why a drive can't do the trims of a cell; "" where it can, or where the kernel does not tell."""
     trims = [job.name for job in cell.jobs or () if job.trim]
-    if not trims or identity.get("max_discard_bytes") != 0:
+    if not trims or identity.max_discard_bytes != 0:
         return ""
     return f"stream {trims[0]} trims, but the drive does not support discards (queue/discard_max_bytes is 0)"
 

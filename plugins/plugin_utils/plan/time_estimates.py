@@ -12,6 +12,7 @@ from ...module_utils.drive import self_test
 from ...module_utils.measure import thread_choice
 from ...module_utils.measure.rounds import CELL_OVERHEAD_S, MOST_TIMES, cell_s
 from ...module_utils.purge import methods
+from ...module_utils.records.identity import Identity
 from ...module_utils.records.plan import PlannedPowerCut, PlannedTest, SteadyStateRule
 
 # A purge by command is fast next to writing the drive in full; nobody knows how fast before it was done once.
@@ -22,7 +23,6 @@ UNIT_S = {"min": 60, "h": 3600, "d": 86400}
 READ_BACK_CPU_S_PER_GIB = 0.6
 # Of a server, until ssh answers; of a drive in its slot.
 USUAL_BOOT_S = {"hard": 180, "warm": 120, "pull": 10}
-Mapping = t.Mapping[str, t.Any]
 
 
 def budget_s(value: t.Any) -> float | None:
@@ -31,29 +31,29 @@ def budget_s(value: t.Any) -> float | None:
     return float(match[1]) * UNIT_S[match[2]] if match and float(match[1]) > 0 else None
 
 
-def fill_bytes(test: PlannedTest, identity: Mapping) -> int:
+def fill_bytes(test: PlannedTest, identity: Identity) -> int:
     """Return what the fill of a test writes, but for a pass that is read back."""
     return _passes_bytes(test.precondition.passes, test, identity) if test.precondition else 0
 
 
-def read_back_bytes(test: PlannedTest, identity: Mapping, bytes_per_s: float) -> int:
+def read_back_bytes(test: PlannedTest, identity: Identity, bytes_per_s: float) -> int:
     """Return what a test writes and reads back, each as much, at most on a drive of this rate."""
     return _passes_bytes(_read_back_passes(test, identity, bytes_per_s), test, identity)
 
 
-def heat_s(test: PlannedTest, identity: Mapping, bytes_per_s: float) -> float:
+def heat_s(test: PlannedTest, identity: Identity, bytes_per_s: float) -> float:
     """Return how long a test does random I/O between its passes, at most on a drive of this rate."""
     return test.integrity.heat_s * (_read_back_passes(test, identity, bytes_per_s) - 1) if test.integrity else 0.0
 
 
-def _read_back_passes(test: PlannedTest, identity: Mapping, bytes_per_s: float) -> int:
+def _read_back_passes(test: PlannedTest, identity: Identity, bytes_per_s: float) -> int:
     # Reading back is no slower than writing.
     pass_s = 2 * _passes_bytes(1, test, identity) / bytes_per_s
     return test.integrity.most_passes(pass_s) if test.integrity else 0
 
 
-def _passes_bytes(passes: int, test: PlannedTest, identity: Mapping) -> int:
-    return passes * test.active_range_bytes(identity["size_bytes"], identity["logical_block_size_bytes"])
+def _passes_bytes(passes: int, test: PlannedTest, identity: Identity) -> int:
+    return passes * test.active_range_bytes(*identity.sizes())
 
 
 def purge_share(method: str) -> float:
@@ -63,22 +63,25 @@ def purge_share(method: str) -> float:
     return 1.0 if method in methods.METHODS and methods.METHODS[method].slow else SHARE_OF_FILL
 
 
-def span_s(test: PlannedTest, identity: Mapping, bytes_per_s: float, share: float | None = None) -> tuple[float, float]:
+def span_s(
+    test: PlannedTest, identity: Identity, bytes_per_s: float, share: float | None = None
+) -> tuple[float, float]:
     """Shortest and longest time of a test on a drive, purge and fill included, if no round is disturbed. share:
     purge_share of the method, where it is known better.
     """
     share = purge_share(test.purge.method) if share is None else share
-    purge_s = identity["size_bytes"] / bytes_per_s * share
+    size_bytes, _block = identity.sizes()
+    purge_s = size_bytes / bytes_per_s * share
     if test.self_test:
         # An extended one reads the drive's media, at a pace of its own.
         is_short = test.self_test == self_test.SHORT
-        return 0.0, purge_s + (self_test.SHORT_S if is_short else identity["size_bytes"] / bytes_per_s)
+        return 0.0, purge_s + (self_test.SHORT_S if is_short else size_bytes / bytes_per_s)
     if test.power_cut:
         shortest, longest = power_cuts_s(test.power_cut)
         return shortest, purge_s + longest
     fill_s = (fill_bytes(test, identity) + 2 * read_back_bytes(test, identity, bytes_per_s)) / bytes_per_s
     fill_s += test.integrity.between_s(_read_back_passes(test, identity, bytes_per_s)) if test.integrity else 0
-    shortest, longest = rounds_s(test, identity["size_bytes"] / bytes_per_s) if test.cells else (0.0, 0.0)
+    shortest, longest = rounds_s(test, size_bytes / bytes_per_s) if test.cells else (0.0, 0.0)
     if test.scrub:
         # The last part of a drive may be short.
         longest += test.scrub.duration_s
@@ -136,7 +139,7 @@ def _first_steady_s(steady: SteadyStateRule, after_rounds: int, round_s: float, 
 
 def within(
     tests: t.Sequence[PlannedTest],
-    identities: t.Sequence[Mapping],
+    identities: t.Sequence[Identity],
     most_s: float,
     rates: t.Sequence[float],
     share: t.Callable[[PlannedTest, int], float | None] = lambda test, place: None,

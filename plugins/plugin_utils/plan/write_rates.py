@@ -6,7 +6,10 @@
 from __future__ import annotations
 
 import typing as t
+from dataclasses import dataclass
 
+from ...module_utils.records.found_drives import FoundDrive
+from ...module_utils.records.identity import Identity
 from ...module_utils.records.plan import OTHER_WRITE_BYTES_PER_S
 from ..common import values
 
@@ -33,6 +36,13 @@ class Measured(t.NamedTuple):
     bytes_per_s: float
     highest: float
     source: str
+
+
+@dataclass(frozen=True)
+class DriveToPlan(FoundDrive):
+    """A drive as its host found it, with how fast an earlier run filled it, where one did."""
+
+    measured: Measured | None = None
 
 
 class Kind(t.NamedTuple):
@@ -66,14 +76,13 @@ TB = 10**12
 OF_USER, OF_LINK = "ssd_assumed_write_mib_s", "by its link and size: ssd_assumed_write_mib_s"
 
 
-def of_found(asked: t.Any, drive: t.Mapping[str, t.Any]) -> WriteRates:
-    """Return the rates of a drive as the module examine returns it, with `measured` where an earlier run filled it."""
-    told = drive.get("measured")
-    return of_drive(asked, drive["identity"], drive.get("link_mb_s"), Measured(**told) if told else None)
+def of_found(asked: t.Any, drive: DriveToPlan) -> WriteRates:
+    """Return the rates of a drive that was found."""
+    return of_drive(asked, drive.identity or Identity(), drive.link_mb_s, drive.measured)
 
 
 def of_drive(
-    asked: t.Any, identity: t.Mapping[str, t.Any], link_mb_s: float | None = None, measured: Measured | None = None
+    asked: t.Any, identity: Identity, link_mb_s: float | None = None, measured: Measured | None = None
 ) -> WriteRates:
     """Return the rates of a drive. asked: ssd_assumed_write_mib_s, which stands for all if it is a number; link_mb_s:
     what its link carries, None where the host does not tell.
@@ -81,13 +90,13 @@ def of_drive(
     given = values.number(asked)
     if given and given > 0:
         return WriteRates(given * MIB, given * MIB, given * MIB, OF_USER)
-    kind = KINDS.get(str(identity.get("transport")))
+    kind = KINDS.get(str(identity.transport))
     if kind is None:
         if measured is None:
             return WriteRates(OTHER_WRITE_BYTES_PER_S, OTHER_WRITE_BYTES_PER_S, OTHER_WRITE_BYTES_PER_S, OF_USER)
         most = OVER_MEASURED * measured.highest
         return WriteRates(_rounded(measured.bytes_per_s), most, most, measured.source)
-    terabytes, most = identity["size_bytes"] / TB, (link_mb_s or kind.most_mb_s) * MB
+    terabytes, most = (identity.size_bytes or 0) / TB, (link_mb_s or kind.most_mb_s) * MB
     if measured:
         lasting = min(most, OVER_MEASURED * measured.highest)
         return WriteRates(min(_rounded(measured.bytes_per_s), most), most, lasting, measured.source)

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from ...module_utils.drive.entry import GUARD_OPTIONS, parse
 from ...module_utils.drive.identity import NAMES
 from ...module_utils.records import base
-from ...module_utils.records.base import Scalar
+from ...module_utils.records.identity import Identity
 from ...module_utils.records.plan import Plan
 from ...module_utils.run import digests
 from ...module_utils.run.states import SETTLED_STATES
@@ -94,9 +94,10 @@ def _lines(view: HostAnswer, asked: HostTests, plan: Plan) -> list[approval.Line
     ]
 
 
-def _identity(identity: t.Mapping[str, Scalar]) -> str:
+def _identity(identity: Identity) -> str:
     """Who a drive is: not its firmware or size, which settings change."""
-    return ", ".join(f"{name} {identity[name]}" for name in sorted(NAMES) if identity.get(name))
+    named = ((name, getattr(identity, name)) for name in sorted(NAMES))
+    return ", ".join(f"{name} {value}" for name, value in named if value)
 
 
 def _digest(test: Test) -> str:

@@ -133,7 +133,7 @@ def _on_host(criterion: Criterion, host: str, drives: t.Sequence[PlannedDrive]) 
 
 
 def _problem(criterion: Criterion, drive: PlannedDrive) -> str:
-    if not is_of_model(criterion, drive.expected.get("model") or ""):
+    if not is_of_model(criterion, drive.expected.model or ""):
         return ""
     wanted = [test for test in drive.tests if is_for(criterion, test.name)]
     # None wanted: the criterion is about another host's plan, as `_names` has made sure.
@@ -188,7 +188,7 @@ def _stream(cell: PlannedCell, name: str) -> AnyLoad:
 
 def applying(criteria: t.Any, drive: PlannedDrive) -> list[str]:
     """Return the criteria that a drive of a plan will be held to, each as one line."""
-    own = [item for item in usable(criteria) if is_of_model(item, drive.expected.get("model") or "")]
+    own = [item for item in usable(criteria) if is_of_model(item, drive.expected.model or "")]
     return [
         judged_criteria.describe(item)
         for item in own

@@ -17,9 +17,7 @@ import typing as t
 from ...module_utils.drive import zones
 from ...module_utils.guard import rules
 from ...module_utils.purge import methods
-from ...module_utils.records import base
 from ...module_utils.records.found_drives import FoundDrive
-from ...module_utils.records.identity import Identity
 from ...module_utils.records.plan import Plan, PlannedDrive, PlannedTest
 from ...module_utils.records.purge import AtaDrive, NvmeDrive
 from ..plan.test_record import Test
@@ -48,8 +46,8 @@ def _zones_findings(views: t.Sequence[HostAnswer], plans: t.Mapping[str, Plan]) 
     found = []
     for view in views:
         for drive in plans[view.name].drives if view.name in plans else ():
-            wrong = zones.misplaced_tests(drive.tests, base.parse(Identity, drive.expected))
-            refusals = rules.refuse("wrong_zones", drive.drive, drive.expected.get("path"), wrong) if wrong else []
+            wrong = zones.misplaced_tests(drive.tests, drive.expected)
+            refusals = rules.refuse("wrong_zones", drive.drive, drive.expected.path, wrong) if wrong else []
             found += [of_refusal(refusal, view.name, drive.drive) for refusal in refusals]
     return found
 
@@ -60,7 +58,7 @@ def _of_drive(view: HostAnswer, drive: PlannedDrive) -> list[tuple[str, str]]:
     told = methods.reported((seen and seen.purge_capabilities) or {}).values()
     nvme = next((one for one in told if isinstance(one, NvmeDrive)), None)
     found: dict[str, tuple[str, str]] = {}
-    transport = drive.expected.get("transport")
+    transport = drive.expected.transport
     for test in drive.tests:
         for key, why in _asked(test, transport, nvme).items():
             if why:

@@ -56,7 +56,7 @@ def of_hosts(
     """Return what is known for the plan of each host. own: the runs with results. tests: what run.json tells of each
     host's tests. but: the run that is under way.
     """
-    models = {model(drive.expected) for plan in plans.values() for drive in plan.drives} - {""}
+    models = {model(vars(drive.expected)) for plan in plans.values() for drive in plan.drives} - {""}
     names = {test.name for plan in plans.values() for drive in plan.drives for test in drive.tests}
     seen = timings.of_models(own, models, names, but)
     return {
@@ -95,11 +95,11 @@ def known(
 
 def _is_alike(item: Timing, drive: PlannedDrive, host: str) -> bool:
     """Return whether it is of such a drive; of virtual ones each host has its own."""
-    identity, size = drive.expected, drive.expected["size_bytes"]
+    identity, (size, _block) = drive.expected, drive.expected.sizes()
     return (
-        item.model == model(identity)
+        item.model == model(vars(identity))
         and abs(item.size_bytes - size) <= SAME_SIZE * size
-        and (identity.get("transport") not in VIRTUAL or item.host == host)
+        and (identity.transport not in VIRTUAL or item.host == host)
     )
 
 

@@ -14,7 +14,6 @@ import typing as t
 from ...module_utils.drive.entry import OPTION_KEYS, SELECTOR_KEYS, Entry
 from ...module_utils.guard import rules
 from ...module_utils.guard.facts import WRITING
-from ...module_utils.records import base
 from ...module_utils.records.answers import RunOnHost, UsedLife
 from ...module_utils.records.check_finding import CheckFinding
 from ...module_utils.records.found_drives import FoundDrive
@@ -24,7 +23,7 @@ from ...module_utils.run.folder import RUN_ID_PATTERN
 from ...module_utils.run.states import LIVE_STATES, SETTLED_STATES
 from ..common.argument_specs import Variables
 from ..common.schema import plain, suggestion
-from ..plan.write_rates import Measured
+from ..plan.write_rates import DriveToPlan, Measured
 from ..run_folder import remeasurement
 from ..run_folder.run_record import RunWarning
 from ..verdict import judged_criteria
@@ -117,13 +116,9 @@ class HostAnswer(t.NamedTuple):
     measured: t.Mapping[str, Measured] = {}
     service_not_found: t.Sequence[str] = ()
 
-    def drives_to_plan(self) -> list[dict[str, t.Any]]:
-        """Return the drives as JSON has them, for plan/hostplan.py, with what earlier runs measured of them."""
-        told = {drive: measured._asdict() for drive, measured in self.measured.items()}
-        return [
-            {**base.to_json(one), **({"measured": told[str(one.drive)]} if str(one.drive) in told else {})}
-            for one in self.drives or ()
-        ]
+    def drives_to_plan(self) -> list[DriveToPlan]:
+        """Return the drives for plan/hostplan.py, with what earlier runs measured of them."""
+        return [DriveToPlan(**vars(one), measured=self.measured.get(str(one.drive))) for one in self.drives or ()]
 
     @classmethod
     def of(cls, name: str, asked: Variables | None, *answers: t.Any, **fields: t.Any) -> HostAnswer:

@@ -12,7 +12,6 @@ import typing as t
 from ...module_utils.checks.base import BLOCKS, LEVELS, WARNING, is_older
 from ...module_utils.checks.table import CODES
 from ...module_utils.machine import snapshot
-from ...module_utils.records import base
 from ...module_utils.records.check_finding import CheckFinding
 from ...module_utils.records.planned_cell import AnyLoad, PlannedCell
 from ...module_utils.run.states import SETTLED_STATES
@@ -268,7 +267,7 @@ def _too_many_in_flight(view: HostAnswer, tests: t.Sequence[Test]) -> list[Findi
     count = len(view.entries)
     told = asked.get("ssd_parallel_drives")
     if told == values.AUTO:  # by reads there may be more, which is not known before
-        drives = shared_limits.of_drives(base.to_json(view.drives or ())).sure
+        drives = shared_limits.of_drives(view.drives or ()).sure
     else:
         drives = min(count, values.drives_at_once(told, count))
     if most * drives <= left:

@@ -164,11 +164,7 @@ def of_hosts(
         found += [_plan_finding(problem, view.name) for problem in asked.problems]
         if asked.problems:
             continue
-        drives = [
-            drive
-            for drive in view.drives_to_plan()
-            if (drive["identity"] or {}).get("size_bytes") and drive["identity"].get("logical_block_size_bytes")
-        ]
+        drives = [drive for drive in view.drives_to_plan() if hostplan.has_sizes(drive)]
         try:
             plan = hostplan.build(
                 asked.variables,

@@ -63,8 +63,8 @@ def warnings(criteria: t.Any, plans: t.Mapping[str, Plan]) -> list[RunWarning]:
         for drive in plan.drives
         for criterion in criteria_checks.usable(criteria)
         if criterion["metric"] == hidden_variation.THROTTLED
-        and drive.expected.get("transport") in _SERIAL
-        and is_of_model(criterion, drive.expected.get("model") or "")
+        and drive.expected.transport in _SERIAL
+        and is_of_model(criterion, drive.expected.model or "")
         and any(is_for(criterion, test.name) and test.cells for test in drive.tests)
     ]
 
@@ -94,7 +94,7 @@ def _by_host(criteria: t.Any, plans: t.Mapping[str, Plan]) -> dict[str, list[_Sh
 
 def _of_test(criterion: Criterion, test: PlannedTest, drive: PlannedDrive) -> list[_Shortfall]:
     asked = _PERCENTILE.fullmatch(criterion["metric"])
-    if not asked or not is_for(criterion, test.name) or not is_of_model(criterion, drive.expected.get("model") or ""):
+    if not asked or not is_for(criterion, test.name) or not is_of_model(criterion, drive.expected.model or ""):
         return []
     cell, rounds = _cell_of(criterion, test), _counted_rounds(test)
     percent = asked["percent"].replace("_", ".")
@@ -134,5 +134,5 @@ def _rate_iops(cell: PlannedCell, side: str, drive: PlannedDrive) -> float:
     """Return the rate of all its I/Os: its limit, or what a good drive does at most."""
     if cell.rate_iops:
         return cell.rate_iops
-    kind = "nvme" if drive.expected.get("transport") == "nvme" else "other"
+    kind = "nvme" if drive.expected.transport == "nvme" else "other"
     return min(_MOST_IOPS[kind], io_pattern.asked_in_flight(cell) * _IOPS_PER_IO[kind][side])

@@ -169,14 +169,14 @@ def _test_lines(
     as_before, offer = known.get((drive.drive, test.name)), (chosen or {}).get((drive.drive, test.name))
     took_s = known_text(as_before) if as_before else plan_duration_span(took.min_s, took.max_s)
     more = [
-        *_saturation_lines(test, drive.expected["size_bytes"]),
+        *_saturation_lines(test, drive.expected.sizes()[0]),
         *(purge_choice.plan_lines(offer) if offer else []),
         *_read_back_lines(took),
         *_preferred_lines(test),
         *_by_host_lines(test),
         *(f"not applicable: {reason}: {', '.join(ids)}" for reason, ids in _by_reason(test.not_applicable).items()),
     ]
-    size_bytes = drive.expected["size_bytes"]
+    size_bytes, _block = drive.expected.sizes()
     return [
         f"    {number + 1}. {test.name}: {_steps(test, size_bytes)}; {took_s}",
         *(f"       {line}" for line in more),
@@ -196,7 +196,7 @@ def _read_back_lines(took: TestEstimate) -> list[str]:
 
 def _repeats_lines(plan: Plan, drive: PlannedDrive, chosen: purge_choice.Chosen | None) -> list[str]:
     """Return what measuring disturbed rounds again may add to a drive's time and wear; none where nothing."""
-    capacity_s = drive.expected["size_bytes"] / drive.assumed_write_bytes_per_s
+    capacity_s = drive.expected.sizes()[0] / drive.assumed_write_bytes_per_s
     more_s = sum(time_estimates.repeats_s(test, capacity_s) for test in drive.tests)
     if not more_s:
         return []
@@ -314,10 +314,10 @@ def _by_reason(not_applicable: t.Iterable[NotApplicable]) -> dict[str, list[str]
 
 def identity_text(drive: PlannedDrive, shown: t.Sequence[str] = IDENTITY_SHOWN) -> str:
     """Who a drive is, in one line: model, serial, wwn, firmware, size, logical block size."""
-    identity = drive.expected
-    named = [str(identity[key]) if key == "model" else f"{key} {identity[key]}" for key in shown if identity.get(key)]
-    block = units.block_size(identity["logical_block_size_bytes"])
-    return ", ".join([*named, units.data_size(identity["size_bytes"]), f"{block} blocks"])
+    known = vars(drive.expected)
+    named = [str(known[key]) if key == "model" else f"{key} {known[key]}" for key in shown if known[key]]
+    size, block = drive.expected.sizes()
+    return ", ".join([*named, units.data_size(size), f"{units.block_size(block)} blocks"])
 
 
 def _verb(drive: PlannedDrive) -> str:
@@ -457,7 +457,7 @@ def fleet_lines(
             plan, took = plans[view.name], known.get(view.name)
             worn = {
                 drive.drive: plan_totals.Worn(
-                    *wear.of_drive(drive, chosen[view.name]), wear.rated_bytes(drive.expected.get("model"), ratings)
+                    *wear.of_drive(drive, chosen[view.name]), wear.rated_bytes(drive.expected.model, ratings)
                 )
                 for drive in arrays.written(plan)
             }

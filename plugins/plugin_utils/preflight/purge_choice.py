@@ -35,7 +35,7 @@ def choose(view: HostAnswer, plan: Plan | None, run: Run | None) -> tuple[Chosen
         return {}, []
     seen = {str(entry.drive): entry for entry in view.drives or ()}
     for drive in plan.drives:
-        entry, lba_size = seen.get(drive.drive), drive.expected.get("logical_block_size_bytes")
+        entry, lba_size = seen.get(drive.drive), drive.expected.logical_block_size_bytes
         if entry is None or not entry.purge_capabilities:
             continue
         reported = methods.reported(entry.purge_capabilities)

@@ -13,7 +13,6 @@ import typing as t
 from ansible.release import __version__ as ansible_version
 
 from ...module_utils.core.files import SCHEMA_VERSION
-from ...module_utils.records import base
 from ...module_utils.records.plan import PlannedRun
 from ..common import argument_specs, cell_names
 from ..common import schema as schemas
@@ -68,7 +67,7 @@ def record(
                 name
                 for name, about in tests[view.name].items()
                 if (not about.get("array") or drive == last)
-                and not in_service.has_none(about.get("self_test"), found.get(drive, {}))
+                and not in_service.has_none(about.get("self_test"), found.get(drive))
                 and name not in without.get(drive, ())
             ],
             engine=engine,
@@ -95,7 +94,7 @@ def record(
         for left_out in [_left_out_cells(requested[view.name])]
         for without in [drive_feasibility.self_tests_left_out(view, requested[view.name].tests)]
         for labels in [[entry.label for entry in view.entries or ()]]
-        for found in [{str(one.drive): {"has_self_tests": one.has_self_tests} for one in view.drives or ()}]
+        for found in [{str(one.drive): one for one in view.drives or ()}]
         for last in labels[-1:] or [""]
         for drive, why in [*((label, None) for label in labels), *view.left_out.items()]
     ]
@@ -139,7 +138,7 @@ def _preferred(view: HostAnswer, run: Run, tests: t.Mapping[str, Definition]) ->
     if not used or run.attach.get(view.name):
         return {}
     return {
-        str(found.drive): cells.preferred_size_bytes(base.to_json(found.identity))
+        str(found.drive): cells.preferred_size_bytes(found.identity)
         for found in view.drives or ()
         if found.identity and found.identity.logical_block_size_bytes
     }

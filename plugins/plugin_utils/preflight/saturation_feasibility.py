@@ -159,7 +159,7 @@ def _saturation(
 
 def wanted_models(plans: t.Mapping[str, Plan]) -> set[str]:
     """Return the models of which a test of these plans asks for more than it may be able to wait for."""
-    return {drive.expected["model"] for drive, _test in _bound(plans.values())}
+    return {str(drive.expected.model) for drive, _test in _bound(plans.values())}
 
 
 def _bound(plans: t.Iterable[Plan]) -> list[tuple[PlannedDrive, PlannedTest]]:
@@ -168,10 +168,10 @@ def _bound(plans: t.Iterable[Plan]) -> list[tuple[PlannedDrive, PlannedTest]]:
     return [
         (drive, test)
         for drive, test in pairs
-        if drive.expected.get("model")
-        and drive.expected.get("transport") not in VIRTUAL
+        if drive.expected.model
+        and drive.expected.transport not in VIRTUAL
         and len(test.cells) == 1
-        and time_estimates.slowest_write(test, drive.expected["size_bytes"]) is not None
+        and time_estimates.slowest_write(test, drive.expected.sizes()[0]) is not None
     ]
 
 
@@ -225,7 +225,7 @@ def _are_enough(seen: t.Sequence[Saturation], host: str) -> bool:
 
 def _alike(test: PlannedTest, drive: PlannedDrive, known: t.Sequence[Saturation]) -> list[Saturation]:
     """Return what was measured of drives of this model and size by the same cell."""
-    model, size, cell = drive.expected["model"], drive.expected["size_bytes"], test.cells[0].id
+    model, (size, _block), cell = str(drive.expected.model), drive.expected.sizes(), test.cells[0].id
     return [
         item
         for item in known
@@ -237,7 +237,7 @@ def too_slow(test: PlannedTest, drive: PlannedDrive, known: t.Sequence[Saturatio
     """Return why the test cannot get as far as its first window on such a drive; "" where that is not proved: the
     fastest that was measured counts.
     """
-    size, alike = drive.expected["size_bytes"], _alike(test, drive, known)
+    (size, _block), alike = drive.expected.sizes(), _alike(test, drive, known)
     asked, left_s = time_estimates.least_multiple(test) * size, time_estimates.time_for_writing_s(test)
     if not alike or left_s is None:
         return ""

@@ -43,7 +43,7 @@ def _of_test(test: PlannedTest, drive: PlannedDrive, offer: OfferedPurge | None,
     it every round that the limits allow, each cell that writes doing so as fast as the drive's link lets it or, if that
     is more than its fast flash may hold, as fast as a drive of its size keeps up.
     """
-    size = drive.expected["size_bytes"]
+    size, _block = drive.expected.sizes()
     least, most = _at_rate(test, drive, offer, times, drive.most_write_bytes_per_s)
     if test.active_range_bytes(size, 1) > write_rates.CACHED_SHARE * size:
         lasting = _at_rate(test, drive, offer, times, drive.lasting_write_bytes_per_s)
@@ -54,7 +54,7 @@ def _of_test(test: PlannedTest, drive: PlannedDrive, offer: OfferedPurge | None,
 def _at_rate(
     test: PlannedTest, drive: PlannedDrive, offer: OfferedPurge | None, times: int, bytes_per_s: float
 ) -> tuple[float, float]:
-    size = drive.expected["size_bytes"]
+    size, _block = drive.expected.sizes()
     # Other purges write, if at all, within the drive.
     fill = size * ((offer.method if offer else test.purge.method) == "overwrite")
     fill += time_estimates.fill_bytes(test, drive.expected)
@@ -158,7 +158,7 @@ def findings(
     share = budget[0]
     found = []
     for drive in arrays.written(plan):
-        model = drive.expected.get("model")
+        model = drive.expected.model
         rated = rated_bytes(model, asked.get("ssd_rated_tbw"))
         most = times_written * of_drive(drive, chosen)[1]
         used_pct = (used or {}).get(drive.drive)

@@ -14,7 +14,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning.placement import CpuPlacement, CpuRequest
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import parallel_drives
-from ansible_collections.ssdlab.fleet.tests.fixtures import machine_trees
+from ansible_collections.ssdlab.fleet.tests.fixtures import machine_trees, plans
 
 PORT = {"class": "0x060400"}
 
@@ -111,7 +111,7 @@ def test_24_drives_side_by_side(fake, of, sure, most, why):
     machine_trees.put(fake, of)
     drives = drives_of(fake)
     assert len(drives) == 24
-    number, together, told = parallel_drives.spec(SETTINGS, drives, any_test=True)
+    number, together, told = parallel_drives.spec(SETTINGS, plans.found(drives), any_test=True)
     assert (together.otherwise if together else number, number) == (sure, most) and why in told, told
     # Without a trial no time, and never more than three minutes.
     assert 0 <= parallel_drives.span_s(together, 24)[1] <= 180 * (sure < most)

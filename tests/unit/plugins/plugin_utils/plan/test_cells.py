@@ -13,7 +13,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import cells, ti
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import PlanError, load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import host_plans, plan_text, wear
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
-from ansible_collections.ssdlab.fleet.tests.fixtures.plans import planned, typed
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import known, planned, typed
 
 OWN = {"access": "random", "block_size": "preferred", "read_pct": 0, "threads": 4, "queue_depth": 32}
 SMALL = {**OWN, "block_size": "4KiB"}
@@ -58,7 +58,7 @@ def rendered(test, *minimum_bytes, **more):
     ],
 )
 def test_the_size_is_what_the_kernel_was_told_and_at_least_4_kib(told, block, expected):
-    identity = {"logical_block_size_bytes": block, "minimum_io_size_bytes": told}
+    identity = known(size_bytes=1 << 40, logical_block_size_bytes=block, minimum_io_size_bytes=told)
     assert cells.preferred_size_bytes(identity) == expected
 
 

@@ -128,7 +128,7 @@ def test_the_shipped_tests_differ_in_the_file_system_alone():
 
 def test_no_file_system_is_rendered_for_another_system():
     with pytest.raises(PlanError, match="only on Linux"):
-        platforms.files(load_plan(["filesystem-ext4"]), "windows", r"\\.\PhysicalDrive1", IDENTITY, 32)
+        platforms.files(load_plan(["filesystem-ext4"]), "windows", r"\\.\PhysicalDrive1", plans.known(**IDENTITY), 32)
 
 
 ASKED = {"type": "ext4", "block_size_bytes": 4096, "mount_options": ["noatime"], "stripe": None}

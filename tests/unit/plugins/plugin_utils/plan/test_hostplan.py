@@ -10,6 +10,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import T
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, tuning
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import found
 
 DEFAULTS = {name: argument_specs.default(name) for name in hostplan.VARIABLES}
 DRIVE = {
@@ -29,7 +30,7 @@ def build(**changes):
         run={"id": "r", "name": "n"},
         host="h",
         boot_id="b",
-        drives=[DRIVE],
+        drives=found([DRIVE]),
         engine_version="1",
     )
     return base.sparse_json(plan)

@@ -13,6 +13,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import io_pat
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import parallel_drives
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import plan_text
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import found
 
 EXPECTED = {"size_bytes": 1 << 30, "logical_block_size_bytes": 4096}
 
@@ -31,7 +32,7 @@ def drive(number, *shared, link_mb_s=7876.8, model="A", **entry):
 
 def spec(asked, drives, any_test=True):
     settings = {"ssd_parallel_drives": asked, "workload_ioengine": "libaio"}
-    return parallel_drives.spec(settings, drives, any_test)
+    return parallel_drives.spec(settings, found(drives), any_test)
 
 
 def server(count, *parts, **given):

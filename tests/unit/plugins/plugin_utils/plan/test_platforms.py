@@ -51,6 +51,7 @@ def linux_jobs(plan):
 
 def rendered(plan, platform, **changed):
     given = {"device": DEVICES.get(platform, ""), "identity": IDENTITY, "queue_depth": 32, **changed}
+    given["identity"] = plans.known(**given["identity"])
     return platforms.files(load_plan(plan), platform, **given)
 
 

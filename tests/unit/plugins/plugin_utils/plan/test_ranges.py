@@ -14,7 +14,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.records.planned_cell 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import platforms
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import PlanError, load_plan
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
-from ansible_collections.ssdlab.fleet.tests.fixtures.plans import identity_of, planned
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import identity_of, known, planned
 
 SIZE = 1 << 30
 KIB, MIB = 1 << 10, 1 << 20
@@ -76,7 +76,7 @@ def test_a_range_without_an_inside_or_without_room_is_refused():
 
 
 def test_iometer_which_has_no_parts_of_a_drive_does_without_such_a_cell():
-    identity = {"size_bytes": SIZE, "logical_block_size_bytes": 512}
+    identity = known(size_bytes=SIZE, logical_block_size_bytes=512)
     made = platforms.files(load_plan([one(HOT)]), "iometer", "", identity, 32)
     assert "Left out, as Iometer does not support them: rand-4k-w100-tc1-qd1-range0-20." in made["README.txt"]
 

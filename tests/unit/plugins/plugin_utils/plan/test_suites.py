@@ -19,7 +19,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.testfiles import
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.time_estimates import repeats_s, span_s, window_s
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import plan_text
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
-from ansible_collections.ssdlab.fleet.tests.fixtures.plans import planned, typed
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import known, planned, typed
 
 WORKLOADS = (SHIPPED_DIR.parents[2] / "docs" / "workloads.md").read_text(encoding="utf-8")
 PLAN_FILES = sorted(SHIPPED_DIR.glob("plans/*.yml"))
@@ -171,7 +171,7 @@ RATES_GB_S = (0.4, 0.55, 1, 2, 3.9, 7.9, 14)
 
 def longest_s(tests, terabytes, gb_s):
     """Beside the purge, which may end at once."""
-    identity = {"size_bytes": int(terabytes * 1e12) // 4096 * 4096, "logical_block_size_bytes": 512}
+    identity = known(size_bytes=int(terabytes * 1e12) // 4096 * 4096, logical_block_size_bytes=512)
     return sum(span_s(test, identity, gb_s * 1e9, 0.0)[1] for test in tests)
 
 
@@ -189,7 +189,7 @@ def test_what_is_for_every_day_keeps_its_time_whatever_the_drive(plan, most_s):
 def test_drives_in_service_are_given_back_in_time_whatever_their_users_do():
     """Rounds that they disturb are measured again, and each test waits for them."""
     tests = load_plan("in-service")
-    identity = {"size_bytes": 61_440 * 10**9, "logical_block_size_bytes": 512}
+    identity = known(size_bytes=61_440 * 10**9, logical_block_size_bytes=512)
     assert sum(span_s(test, identity, 4e8)[1] + repeats_s(test, 1.0) for test in tests) <= 1800
 
 
@@ -198,7 +198,7 @@ def test_drives_in_service_are_given_back_in_time_whatever_their_users_do():
 )
 def test_acceptance_of_7_68_tb_takes_a_night(link_mb_s, without):
     tests = [test for test in load_plan("acceptance") if test.name not in without]
-    identity = {"transport": "nvme", "size_bytes": 7_680 * 10**9, "logical_block_size_bytes": 512}
+    identity = known(transport="nvme", size_bytes=7_680 * 10**9, logical_block_size_bytes=512)
     rate = write_rates.of_drive("auto", identity, link_mb_s).assumed
     assert sum(span_s(test, identity, rate)[1] for test in tests) <= 8 * 3600
     assert [test.purge.method for test in tests].count("auto") == 1
@@ -220,7 +220,7 @@ def test_full_shares_states_and_says_which_tests_are_no_longer_those_of_the_stan
 
 
 def test_full_takes_less_than_the_profile_and_four_days_of_7_68_tb_where_nothing_runs_to_its_limit():
-    identity = {"transport": "nvme", "size_bytes": 7_680 * 10**9, "logical_block_size_bytes": 512}
+    identity = known(transport="nvme", size_bytes=7_680 * 10**9, logical_block_size_bytes=512)
     rate = write_rates.of_drive("auto", identity, 3938.4).assumed
     (low_s, high_s), (_low_s, standard_s) = (
         [sum(ends) for ends in zip(*(span_s(test, identity, rate) for test in load_plan(plan)))]

@@ -9,10 +9,12 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argumen
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, time_estimates
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import PlanError, load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import variable_rules
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import found, known
 
 RATE = 500 * (1 << 20)
-SMALL = {"size_bytes": 480 * 10**9, "logical_block_size_bytes": 512}
-LARGE = {"size_bytes": 7_680 * 10**9, "logical_block_size_bytes": 512}
+SIZES = {"size_bytes": 480 * 10**9, "logical_block_size_bytes": 512}
+SMALL = known(**SIZES)
+LARGE = known(size_bytes=7_680 * 10**9, logical_block_size_bytes=512)
 HOUR = {
     "purge": {"method": "none"},
     "precondition": False,
@@ -123,12 +125,12 @@ def variables(**changed):
 
 def chosen(given, drives=()):
     """The names of a host's tests, and of those that the budget leaves out."""
-    tests, left_out = hostplan.choose_tests(hostplan.load_tests(given), given, drives)
+    tests, left_out = hostplan.choose_tests(hostplan.load_tests(given), given, found(drives))
     return [test.name for test in tests], list(left_out)
 
 
 def test_a_hosts_plan_has_what_fits_and_the_rest_is_told():
-    drives = [{"selector": {"serial": "S1"}, "identity": SMALL}, {"selector": {"serial": "S2"}, "identity": None}]
+    drives = [{"selector": {"serial": "S1"}, "identity": SIZES}, {"selector": {"serial": "S2"}, "identity": None}]
     given = variables(ssd_plan=plan_of(10, 60, 10), ssd_time_budget="30min")
     assert chosen(given, drives) == (["a", "c"], ["b"])
     # Of drives that nobody saw nothing is known, and a step is what was asked for.
@@ -143,8 +145,8 @@ def test_a_hosts_plan_has_what_fits_and_the_rest_is_told():
 )
 def test_the_budget_counts_the_purge_that_the_drive_will_get(discard_bytes, kept):
     """As the range that plan mode prints does: a plan within the budget must not take longer than it."""
-    drive = {"path": "/dev/sdb", "size_bytes": SMALL["size_bytes"], "max_discard_bytes": discard_bytes}
-    drives = [{"selector": {"serial": "S1"}, "identity": {**SMALL, **drive}, "purge_capabilities": {"any": drive}}]
+    drive = {"path": "/dev/sdb", "size_bytes": SMALL.size_bytes, "max_discard_bytes": discard_bytes}
+    drives = [{"selector": {"serial": "S1"}, "identity": {**SIZES, **drive}, "purge_capabilities": {"any": drive}}]
     plan = [{**test, "purge": {"method": "auto"}} for test in plan_of(10, 10)]
     given = variables(ssd_plan=plan, ssd_time_budget="30min")
     assert chosen(given, drives) == (kept, [name for name in "ab" if name not in kept])
@@ -152,7 +154,7 @@ def test_the_budget_counts_the_purge_that_the_drive_will_get(discard_bytes, kept
 
 def test_the_budget_counts_the_reads_that_tell_how_many_drives_run_at_a_time():
     """Four drives: 2 minutes. Alone a drive needs none, and a number that is given needs none either."""
-    four = [{"selector": {"serial": serial}, "identity": SMALL} for serial in ("S1", "S2", "S3", "S4")]
+    four = [{"selector": {"serial": serial}, "identity": SIZES} for serial in ("S1", "S2", "S3", "S4")]
     given = variables(ssd_plan=plan_of(10, 16), ssd_time_budget="30min")
     for asked, drives, kept in ((1, four, ["a", "b"]), ("auto", four[:1], ["a", "b"]), ("auto", four, ["a"])):
         mine = {**given, "ssd_parallel_drives": asked}
@@ -168,7 +170,7 @@ def test_the_budget_counts_the_reads_that_tell_how_many_drives_run_at_a_time():
 )
 def test_the_budget_counts_by_what_each_drive_is_taken_to_write(asked, link_mb_s, kept):
     test = {**HOUR, "name": "a", "precondition": {"passes": 2}, "rounds": {"max": 1}}
-    drive = {"selector": {"serial": "S1"}, "identity": {**SMALL, "transport": "nvme"}, "link_mb_s": link_mb_s}
+    drive = {"selector": {"serial": "S1"}, "identity": {**SIZES, "transport": "nvme"}, "link_mb_s": link_mb_s}
     given = variables(ssd_plan=[test], ssd_time_budget="30min", ssd_assumed_write_mib_s=asked)
     if kept:
         assert chosen(given, [drive])[0] == kept
@@ -183,5 +185,5 @@ def test_a_budget_that_nothing_fits_into_is_an_error():
     ):
         chosen(
             variables(ssd_plan=plan_of(20, 10), ssd_time_budget="1min"),
-            [{"selector": {"serial": "S1"}, "identity": SMALL}],
+            [{"selector": {"serial": "S1"}, "identity": SIZES}],
         )

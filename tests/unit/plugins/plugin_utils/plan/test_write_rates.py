@@ -8,12 +8,13 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import write_rates
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import known
 
 GB = 1e9
 
 
 def rates(transport, terabytes, link_mb_s=None, asked="auto"):
-    identity = {"transport": transport, "size_bytes": int(terabytes * 1e12)}
+    identity = known(transport=transport, size_bytes=int(terabytes * 1e12))
     found = write_rates.of_drive(asked, identity, link_mb_s)
     return found.assumed / GB, found.most / GB
 

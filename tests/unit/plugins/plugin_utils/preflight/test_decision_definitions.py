@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import host_tests
@@ -71,7 +70,7 @@ def test_the_definition_on_the_host_counts_where_the_controller_has_no_record(fl
         run={"id": "r1", "name": "qualify"},
         host="h1",
         boot_id="b",
-        drives=base.to_json(fleet().drives),
+        drives=fleet().drives_to_plan(),
         engine_version="0",
     )
     known = [

@@ -29,6 +29,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.timings imp
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import runs
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import comparability
 from ansible_collections.ssdlab.fleet.tests.fixtures import host_answers
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import found
 
 SIZE, MODEL = 960 * 10**9, "MTFD 960"
 IDENTITY = {"serial": "S1", "model": MODEL, "size_bytes": SIZE, "logical_block_size_bytes": 512, "transport": "nvme"}
@@ -39,7 +40,7 @@ ROUND_S = 56 * 60.4
 
 
 def planned(host="h1", **identity):
-    drives = [{"selector": {"serial": "S1"}, "identity": {**IDENTITY, **identity}}]
+    drives = found([{"selector": {"serial": "S1"}, "identity": {**IDENTITY, **identity}}])
     about = {"run": {"id": "r", "name": "n"}, "host": host, "boot_id": "b", "engine_version": "0"}
     return render(TESTS, drives=drives, variables={"ssd_leave": "blank"}, **about)
 
@@ -305,7 +306,7 @@ def test_a_run_that_goes_on_keeps_to_what_was_known_when_it_began(tmp_path):
 def test_plan_mode_takes_time_and_wear_by_it_and_says_so(tmp_path):
     write(tmp_path, "r1", **filled(8e8), outcome="not_steady")
     measured = rates_of(tmp_path)
-    drives = [{"selector": {"serial": "S1"}, "identity": IDENTITY, "measured": measured._asdict()}]
+    drives = found([{"selector": {"serial": "S1"}, "identity": IDENTITY, "measured": measured}])
     about = {"run": {"id": "r", "name": "n"}, "host": "h1", "boot_id": "b", "engine_version": "0"}
     auto = {"ssd_leave": "blank", "ssd_assumed_write_mib_s": "auto"}
     plan = render(TESTS, drives=drives, variables=auto, **about)

@@ -9,7 +9,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.records.purge import 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import plan_text, purge_choice
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Run
-from ansible_collections.ssdlab.fleet.tests.fixtures import host_answers, planned
+from ansible_collections.ssdlab.fleet.tests.fixtures import host_answers, planned, plans
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.preflight.fleets import NVME, TB
 
 IDENTITY = {
@@ -47,7 +47,7 @@ def make(tests, variables=None, **capabilities):
         run={"id": "r1", "name": "r"},
         host="h1",
         boot_id="b",
-        drives=[entry],
+        drives=plans.found([entry]),
         engine_version="1",
         variables=variables or {},
     )

@@ -14,6 +14,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import time_esti
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import load_plan, render
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import saturation_feasibility
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.saturation_feasibility import Saturation
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import found
 
 TB, MIB = 10**12, 1 << 20
 CELL = "rand-4k-w100-tc4-qd32"
@@ -47,7 +48,7 @@ def planned(size=7_680 * 10**9, model=MODEL, plan=(WSAT,), transport="nvme"):
             run={"id": "r", "name": "n"},
             host="h1",
             boot_id="b",
-            drives=drives,
+            drives=found(drives),
             engine_version="0",
             variables={},
         )

@@ -7,7 +7,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import load_plan, render
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import plan_text, variable_rules, wear
-from ansible_collections.ssdlab.fleet.tests.fixtures.plans import plan_of
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import found, plan_of
 
 RATE_MIB_S = 500
 GB = 10**9
@@ -28,7 +28,7 @@ def planned(*tests, model="MTFD 1", method="auto"):
         boot_id="b",
         engine_version="0",
         variables={"purge_method": method},
-        drives=[{"selector": {"serial": "S1"}, "identity": identity}],
+        drives=found([{"selector": {"serial": "S1"}, "identity": identity}]),
     )
 
 
@@ -99,7 +99,7 @@ def test_tests_add_up_and_least_is_never_above_most():
             boot_id="b",
             engine_version="0",
             variables={},
-            drives=[{"selector": {"serial": "S1"}, "identity": identity}],
+            drives=found([{"selector": {"serial": "S1"}, "identity": identity}]),
         )
         least, most = wear.of_drive(done.drives[0])
         assert 0 <= least <= most and most > 0, plan
