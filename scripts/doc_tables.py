@@ -50,6 +50,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import (
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, methods, scsi
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import events, results, run_files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.base import Limits
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.measurement import Figures, QueueLimits, Seen
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedDrive, PlannedPurge, PlannedTest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.planned_cell import PlannedCell
@@ -443,7 +444,7 @@ def plan_times_table() -> Rows:
 
 def _plan_time(tests: t.Sequence[PlannedTest], transport: str, link_mb_s: float, terabytes: float) -> str:
     """Return it of one drive: from 3 h to 5 h, 40 TB."""
-    identity = {"transport": transport, "size_bytes": int(terabytes * 1e12), "logical_block_size_bytes": 512}
+    identity = Identity(transport=transport, size_bytes=int(terabytes * 1e12), logical_block_size_bytes=512)
     rates = write_rates.of_drive("auto", identity, link_mb_s)
     spans = [time_estimates.span_s(test, identity, rates.assumed) for test in tests]
     drive = PlannedDrive("", {}, identity, {}, tests, None, *rates)

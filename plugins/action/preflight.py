@@ -58,7 +58,6 @@ RESULTS = (
     "ssd_decision",
     "ssd_seen",
     "ssd_job",
-    "ssd_cut",
     "ssd_watched",
     "ssd_collected",
     "ssd_put_back",

@@ -26,6 +26,15 @@ options:
     required: true
 """
 
+    # One run, by its id or by its name.
+    OPTIONAL_RUN = r"""
+options:
+  run_id:
+    description: The run's id. Empty for the last one of O(run_name).
+    type: str
+    default: ""
+"""
+
     # The runs of one name.
     RUN_NAME = r"""
 options:

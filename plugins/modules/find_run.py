@@ -11,15 +11,12 @@ short_description: Find the qualification run that a play works on
 version_added: 0.1.0
 description:
   - For plays that work on an existing run, such as C(watch.yml), C(collect.yml) and C(report.yml). It starts nothing.
-  - Takes the run given by O(run_id), else the one unfinished run of O(run_name), else the newest of that name.
+  - Takes the run given by O(run_id), which no host needs to know. Without it, takes the one unfinished run of
+    O(run_name), else the newest of that name.
   - Fails if there is no such run, or if several of that name are unfinished, and lists these.
 author:
   - The ssdlab.fleet authors (@ssdlab)
 options:
-  run_id:
-    description: The run's id. No host needs to know it.
-    type: str
-    default: ""
   answers:
     description: What M(ssdlab.fleet.run_info) returned on each host, by inventory name.
     type: dict
@@ -28,6 +25,7 @@ extends_documentation_fragment:
   - ssdlab.fleet.attributes
   - ssdlab.fleet.attributes.reads
   - ssdlab.fleet.results
+  - ssdlab.fleet.results.optional_run
   - ssdlab.fleet.results.run_name
   - ssdlab.fleet.run_once
 seealso:

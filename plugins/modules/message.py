@@ -17,10 +17,6 @@ description:
 author:
   - The ssdlab.fleet authors (@ssdlab)
 options:
-  run_id:
-    description: The run's id. Empty for the last one of O(run_name).
-    type: str
-    default: ""
   since_s:
     description: A time in seconds since 1970. What preflight decided earlier is not told; the message then says that
       nothing was begun. 0 for any time.
@@ -30,6 +26,7 @@ extends_documentation_fragment:
   - ssdlab.fleet.attributes
   - ssdlab.fleet.attributes.reads
   - ssdlab.fleet.results
+  - ssdlab.fleet.results.optional_run
   - ssdlab.fleet.results.run_name
   - ssdlab.fleet.run_once
 seealso:

@@ -29,6 +29,9 @@ class ArrayRequest:
 class Test(PlannedTest):
     """A test before it is fitted to a drive: its cells have no jobs yet, and `array` is of a host's drives."""
 
+    # Not a class of tests for pytest.
+    __test__: t.ClassVar[bool] = False
+
     # Where it was written: a file, or ssd_plan[2].
     origin: str = ""
     # The site chose its cells.
