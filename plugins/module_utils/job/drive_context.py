@@ -27,11 +27,11 @@ from ..measure.fio import seed
 from ..measure.fio_runner import Workbench
 from ..purge.method import Work
 from ..records.base import to_json
+from ..records.criterion import Criterion
 from ..records.environment import Environment
 from ..records.guard import Refusal
 from ..records.measurement import Condition
 from ..records.plan import PlannedDrive, PlannedPurge, PlannedTest, Validity
-from ..run.criteria import Criterion
 from ..run.folder import NEWS_S, Event, Journal, RunDir, Status
 from ..run.reducer import EVENTS, USUAL, AttemptReducer, results_of_attempts
 from ..run.states import WRITING_STEPS

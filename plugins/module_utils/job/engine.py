@@ -31,6 +31,7 @@ from ..measure.kernel_log_reader import KernelLogReader
 from ..records import base
 from ..records.tuning import Setting
 from ..run import digests, folder, read_only, states
+from ..run.criteria import usable
 from ..run.folder import Journal, Reserve, RunDir, Status, read_journal
 from ..run.liveness import first_status, is_live, pid_start, starter
 from ..tuning import plan as tuning_plan
@@ -193,8 +194,8 @@ class HostJob:
             sample_interval_s=self._plan.sample_interval_s,
             terms=Terms(self._plan.look.seconds, self._stop.is_set),
             leave=self._plan.leave,
-            criteria=self._plan.criteria,
-            health_criteria=self._plan.health_criteria,
+            criteria=usable(self._plan.criteria),
+            health_criteria=usable(self._plan.health_criteria),
             validity=self._plan.validity,
             write_bytes_per_s=self._plan.assumed_write_bytes_per_s,
             time_budget_s=self._plan.time_budget_s,

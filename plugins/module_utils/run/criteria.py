@@ -7,19 +7,20 @@ judge says fail. Pure.
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import math
 import typing as t
 
 from ..measure import health_metrics
 from ..records.attempt import AttemptResult
+from ..records.base import WrongShape, parse
+from ..records.criterion import Criterion, Limit
 from ..records.health import HealthChange, HealthInArray
 from ..records.in_service import ScrubDetails
 from ..records.measurement import IntegrityDetails, SelfTestDetails
 from ..records.power_cut import CutFault, PowerCutCycle, PowerCutDetails
 
-# An entry of ssd_criteria, as it was given.
-Criterion = t.Mapping[str, t.Any]
 Metrics = t.Mapping[str, t.Optional[float]]
 # The least that is written, so that others can make one block wrong with each of them.
 SECTOR_BYTES = 512
@@ -41,35 +42,44 @@ def number(value: t.Any) -> float | None:
     return result if math.isfinite(result) and not isinstance(value, bool) else None
 
 
+def usable(given: t.Iterable[t.Any]) -> list[Criterion]:
+    """Return the criteria of a plan or of run.json that can be applied; what is wrong with others the judge says."""
+    found = []
+    for criterion in given:
+        with contextlib.suppress(WrongShape):
+            found.append(parse(Criterion, criterion))
+    return found
+
+
 def is_of_model(criterion: Criterion, model: str) -> bool:
     """Return whether a criterion is about drives of a model. Drives pad their names, and tools cut that off or don't:
     blanks at the ends, and how many stand in a row, tell no two models apart.
     """
-    return fnmatch.fnmatchcase(" ".join(model.split()), " ".join((criterion.get("model") or "*").split()) or "*")
+    return fnmatch.fnmatchcase(" ".join(model.split()), " ".join((criterion.model or "*").split()) or "*")
 
 
 def is_for(criterion: Criterion, test: str) -> bool:
     """Return whether a criterion is about a test."""
-    return fnmatch.fnmatchcase(test, str(criterion.get("test") or "*"))
+    return fnmatch.fnmatchcase(test, criterion.test or "*")
 
 
 def metrics_of(criterion: Criterion, metrics: Metrics, cells: t.Iterable[tuple[str, Metrics]]) -> Metrics:
     """Return the metrics of a test that a criterion is about: those of its cell, else the test's. cells: of the test,
     each with its metrics.
     """
-    if criterion.get("cell"):
-        return next((found for cell, found in cells if cell == criterion["cell"]), {})
+    if criterion.cell:
+        return next((found for cell, found in cells if cell == criterion.cell), {})
     return metrics
 
 
 def figure(criterion: Criterion, metrics: Metrics, cells: t.Iterable[tuple[str, Metrics]]) -> float | None:
     """Return the figure that a criterion is about; None when the test has none, or too few I/Os for it."""
-    return number(metrics_of(criterion, metrics, cells).get(criterion["metric"]))
+    return number(metrics_of(criterion, metrics, cells).get(criterion.metric))
 
 
-def is_met(criterion: Criterion, value: float) -> bool:
-    """Return whether a figure keeps the limits."""
-    low, high = number(criterion.get("min")), number(criterion.get("max"))
+def is_met(value: float, least: Limit, most: Limit) -> bool:
+    """Return whether a figure keeps limits; None: there is no such limit."""
+    low, high = number(least), number(most)
     return (low is None or value >= low) and (high is None or value <= high)
 
 
@@ -241,12 +251,12 @@ def missed_health(
     """
     found = []
     for criterion in criteria:
-        name, most = criterion["metric"], number(criterion.get("max"))
+        name, most = criterion.metric, number(criterion.max)
         if name == health_metrics.LONGEST_IO and most is not None and io_timeout_s:
             most = min(most, io_timeout_s)
-        limits = {word: limit for word, limit in (("min", criterion.get("min")), ("max", most)) if limit is not None}
+        limits = {word: limit for word, limit in (("min", criterion.min), ("max", most)) if limit is not None}
         value = number(metrics.get(name))
-        if value is not None and is_of_model(criterion, model) and not is_met(limits, value):
+        if value is not None and is_of_model(criterion, model) and not is_met(value, criterion.min, most):
             row = health_metrics.TABLE.get(name)
             said = row.said(value) if row else f"{name} is {value:.6g}"
             if kernel_message and name in health_metrics.OF_KERNEL_LOG:
@@ -290,7 +300,8 @@ def missed(
                 if result.outcome in MEASURED and is_for(criterion, result.test)
                 else None
             )
-            if value is not None and not is_met(criterion, value):
-                limits = [f"{word} {criterion[word]}" for word in ("min", "max") if criterion.get(word) is not None]
-                found.append(f"{result.test}: {criterion['metric']} is {value:.6g} ({', '.join(limits)})")
+            if value is not None and not is_met(value, criterion.min, criterion.max):
+                given = (("min", criterion.min), ("max", criterion.max))
+                limits = ", ".join(f"{word} {limit}" for word, limit in given if limit is not None)
+                found.append(f"{result.test}: {criterion.metric} is {value:.6g} ({limits})")
     return found

@@ -10,6 +10,7 @@ from __future__ import annotations
 import statistics
 import typing as t
 
+from ...module_utils.records.criterion import Criterion
 from ...module_utils.run.criteria import is_met
 from ..common.values import number
 from ..verdict import judged_criteria
@@ -128,23 +129,23 @@ def _as_low(missed: Missed, neighbours: t.Sequence[float | None]) -> bool:
         return False
     side = _bad_side(missed.metric)
     off = middle - 1 if side == "max" else 1 - middle
-    return off > robust_statistics.PRACTICAL and is_met({side: missed.share}, missed.value / middle)
+    return off > robust_statistics.PRACTICAL and _keeps(side, missed.share, missed.value / middle)
 
 
-def _missed(test: Mapping, check: Mapping, told: t.Mapping[str, Mapping]) -> Missed | None:
+def _missed(test: Mapping, check: Mapping, told: t.Mapping[str, Criterion]) -> Missed | None:
     """None where the figure misses an absolute limit, or none on the bad side, or nobody can say what it was held
     to.
     """
     criterion, side = told.get(check["criterion"]), _bad_side(check["metric"])
     found = _share_of_reference(check, criterion) if criterion else None
-    if criterion is None or found is None or not is_met(criterion, check["value"]):
+    if criterion is None or found is None or not is_met(check["value"], criterion.min, criterion.max):
         return None
-    if is_met({side: check[side]}, check["value"]):
+    if _keeps(side, check[side], check["value"]):
         return None  # It is too good to be true, which no slow host makes it.
     return Missed((test["test"], check["criterion"]), check["metric"], *found)
 
 
-def _shares(drive: Mapping, told: t.Mapping[str, Mapping]) -> dict[Which, float]:
+def _shares(drive: Mapping, told: t.Mapping[str, Criterion]) -> dict[Which, float]:
     found = {}
     for test in drive["tests"]:
         for check in test["criteria"] if test["counts"] else ():
@@ -155,16 +156,20 @@ def _shares(drive: Mapping, told: t.Mapping[str, Mapping]) -> dict[Which, float]
     return found
 
 
-def _share_of_reference(check: Mapping, criterion: Mapping) -> tuple[float, float] | None:
+def _share_of_reference(check: Mapping, criterion: Criterion) -> tuple[float, float] | None:
     """(the relative limit on the bad side, the figure as a share of what that is a share of); None where it cannot be
     told, as another limit is there that is the stricter one, or may be.
     """
     side = _bad_side(check["metric"])
-    given = [number(criterion.get(limit)) for limit in judged_criteria.RELATIVE if limit.startswith(side)]
-    limits = [limit for limit in given if limit]
-    if len(limits) != 1 or not check[side] or check[side] == number(criterion.get(side)):
+    given = judged_criteria.limits_of(criterion, judged_criteria.RELATIVE)
+    limits = [share for name, limit in given.items() if name.startswith(side) and (share := number(limit))]
+    if len(limits) != 1 or not check[side] or check[side] == number(criterion.max if side == "max" else criterion.min):
         return None
     return limits[0], limits[0] * check["value"] / check[side]
+
+
+def _keeps(side: str, limit: float | None, value: float) -> bool:
+    return is_met(value, None, limit) if side == "max" else is_met(value, limit, None)
 
 
 def _bad_side(metric: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ...module_utils.records.criterion import Criterion
 from ..common import drives
 from ..verdict import comparability
 from ..verdict.judged_criteria import Reference, References
@@ -38,10 +39,10 @@ def references(
     known = _Known(run, records, baselines)
     medians: dict[bool, Found] = {}
 
-    def reference(criterion: Mapping, limit: str, host: str, drive: str, test: str) -> Reference:
+    def reference(criterion: Criterion, limit: str, host: str, drive: str, test: str) -> Reference:
         if not limit.endswith("_of_median"):
             return known.of_baseline(criterion, host, drive, test)
-        cell, metric = criterion.get("cell"), criterion["metric"]
+        cell, metric = criterion.cell, criterion.metric
         whole = bool(cell)
         if whole not in medians:
             medians[whole] = _medians(of_run(run, records, valid, cells=whole))
@@ -75,9 +76,9 @@ class _Known:
             if record["kind"] == "drive"
         }
 
-    def of_baseline(self, criterion: Mapping, host: str, drive: str, test: str) -> Reference:
+    def of_baseline(self, criterion: Criterion, host: str, drive: str, test: str) -> Reference:
         """Return what a drive was at in the baseline that a criterion names, if it was measured as it is now."""
-        name, cell, metric = str(criterion["baseline"]), criterion.get("cell"), criterion["metric"]
+        name, cell, metric = str(criterion.baseline), criterion.cell, criterion.metric
         if name == self._run_id:
             return Reference(None, f"the baseline {name} is this run itself: name another")
         if cell:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 from types import MappingProxyType
 
-from ...module_utils.run.criteria import Criterion
+from ...module_utils.records.base import Json
 from ..run_folder import run_record
 from ..run_folder.run_record import Definition
 
@@ -27,8 +27,8 @@ class BegunRun(t.NamedTuple):
 
     drives: t.Sequence[BegunDrive] = ()
     tests: t.Mapping[str, Definition] = MappingProxyType({})
-    criteria: t.Sequence[Criterion] = ()
-    health_criteria: t.Mapping[str, t.Sequence[Criterion]] = MappingProxyType({})
+    criteria: t.Sequence[Json] = ()
+    health_criteria: t.Mapping[str, t.Sequence[Json]] = MappingProxyType({})
     unknown_causes: str = ""
 
     def hosts(self) -> set[str]:

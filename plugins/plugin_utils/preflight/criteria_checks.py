@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import re
 import typing as t
+from dataclasses import replace
 
 from ...module_utils.measure import fio_result, health_metrics, hidden_variation, histogram, io_pattern
 from ...module_utils.measure.rounds import FITTED_END, is_maximum
+from ...module_utils.records.criterion import Criterion
 from ...module_utils.records.plan import Plan, PlannedDrive, PlannedTest
 from ...module_utils.records.planned_cell import AnyLoad, PlannedCell
-from ...module_utils.run.criteria import Criterion, is_for, is_of_model
+from ...module_utils.run.criteria import is_for, is_of_model
 from ..common.schema import suggestion
 from ..peers import statistics_requirements
 from ..verdict import judged_criteria
@@ -49,11 +51,7 @@ SHOWN_METRICS = (
 
 def usable(criteria: t.Any) -> list[Criterion]:
     """Return the well-formed ones: findings.settings tells of the others."""
-    return (
-        [item for item in criteria if not judged_criteria.criterion_problems(item)]
-        if isinstance(criteria, list)
-        else []
-    )
+    return judged_criteria.sound(criteria) if isinstance(criteria, list) else []
 
 
 def findings(
@@ -84,7 +82,7 @@ def _lacking(criteria: t.Any) -> list[Finding]:
 
 
 def _metric(criterion: Criterion) -> list[Finding]:
-    metric = criterion["metric"]
+    metric = criterion.metric
     if metric in METRICS or WITHIN.fullmatch(metric):
         return []
     return [_finding(criterion, f"{metric!r} is not a metric{suggestion(metric, METRICS)} (known: {SHOWN_METRICS})")]
@@ -94,7 +92,7 @@ def _names(criterion: Criterion, tests: t.Mapping[str, t.Iterable[str]]) -> list
     known = list(dict.fromkeys(name for names in tests.values() for name in names))
     if not known or any(is_for(criterion, name) for name in known):
         return []
-    test = criterion["test"]
+    test = str(criterion.test)
     return [
         _finding(criterion, f"no plan has a test named {test!r}{suggestion(test, known)} (tests: {', '.join(known)})")
     ]
@@ -116,7 +114,7 @@ def _model(criterion: Criterion, criteria: t.Sequence[Criterion], views: t.Seque
     return [
         _finding(
             criterion,
-            f"model {criterion['model']!r} matches no drive (models: {named}); it is a shell pattern, such as MTFD*",
+            f"model {criterion.model!r} matches no drive (models: {named}); it is a shell pattern, such as MTFD*",
         )
     ]
 
@@ -138,13 +136,13 @@ def _problem(criterion: Criterion, drive: PlannedDrive) -> str:
     wanted = [test for test in drive.tests if is_for(criterion, test.name)]
     # None wanted: the criterion is about another host's plan, as `_names` has made sure.
     lacking = [test.name for test in wanted if not _yields(test, criterion)]
-    if not lacking or (not criterion.get("test") and len(lacking) < len(wanted)):
+    if not lacking or (not criterion.test and len(lacking) < len(wanted)):
         return ""
-    figure = f"{criterion['metric']} of cell {criterion['cell']}" if criterion.get("cell") else criterion["metric"]
+    figure = f"{criterion.metric} of cell {criterion.cell}" if criterion.cell else criterion.metric
     advice = "a test reports the figures of its (first) tracked cell; for another cell, set the criterion's key cell"
-    if criterion["metric"] in hidden_variation.LIMITS:
+    if criterion.metric in hidden_variation.LIMITS:
         advice = "docs/validity.md says how many rounds, and how long cells, it takes; throttled_pct is of no cell"
-    if WITHIN.fullmatch(criterion["metric"]):
+    if WITHIN.fullmatch(criterion.metric):
         advice += "; a test reports only the shares of the times in its latency_targets_us"
     return f"{', '.join(lacking)} does not report {figure}; {advice}"
 
@@ -153,11 +151,11 @@ def _yields(test: PlannedTest, criterion: Criterion) -> bool:
     """Return whether the test has the figure: of the cell named, else of the first tracked one, else of the first; a
     maximum is that of all cells (run/reducer.py).
     """
-    if is_maximum(criterion["metric"]) and not criterion.get("cell"):
-        return any(_yields(test, {**criterion, "cell": cell.id}) for cell in test.cells)
+    if is_maximum(criterion.metric) and not criterion.cell:
+        return any(_yields(test, replace(criterion, cell=cell.id)) for cell in test.cells)
     tracked = test.steady_state.tracked if test.steady_state else []
     name = (
-        criterion.get("cell")
+        criterion.cell
         or next((item.cell for item in tracked), None)
         or next((cell.id for cell in test.cells if not cell.lead), None)
     )
@@ -166,19 +164,19 @@ def _yields(test: PlannedTest, criterion: Criterion) -> bool:
         return False
     if cell is None:
         return False
-    if criterion["metric"].endswith(FITTED_END):
-        return not criterion.get("cell") and any(
-            item.cell == name and item.metric + FITTED_END == criterion["metric"] for item in tracked
+    if criterion.metric.endswith(FITTED_END):
+        return not criterion.cell and any(
+            item.cell == name and item.metric + FITTED_END == criterion.metric for item in tracked
         )
-    if criterion["metric"] == hidden_variation.THROTTLED or criterion["metric"] in health_metrics.TABLE:
-        return not criterion.get("cell")
-    if criterion["metric"] in hidden_variation.OF_CELL:
-        return criterion["metric"] in hidden_variation.possible(test, cell)
-    share = WITHIN.fullmatch(criterion["metric"])
+    if criterion.metric == hidden_variation.THROTTLED or criterion.metric in health_metrics.TABLE:
+        return not criterion.cell
+    if criterion.metric in hidden_variation.OF_CELL:
+        return criterion.metric in hidden_variation.possible(test, cell)
+    share = WITHIN.fullmatch(criterion.metric)
     if share and share[1] not in [histogram.within_metric(limit_us) for limit_us in test.latency_targets_us]:
         return False
-    side = criterion["metric"].split("_")[0]
-    return side not in fio_result.SIDES or side in io_pattern.sides(_stream(cell, str(criterion.get("cell") or "")))
+    side = criterion.metric.split("_")[0]
+    return side not in fio_result.SIDES or side in io_pattern.sides(_stream(cell, str(criterion.cell or "")))
 
 
 def _stream(cell: PlannedCell, name: str) -> AnyLoad:

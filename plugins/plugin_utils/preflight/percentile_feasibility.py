@@ -11,9 +11,10 @@ import re
 import typing as t
 
 from ...module_utils.measure import hidden_variation, histogram, io_pattern
+from ...module_utils.records.criterion import Criterion
 from ...module_utils.records.plan import Plan, PlannedDrive, PlannedTest
 from ...module_utils.records.planned_cell import PlannedCell
-from ...module_utils.run.criteria import Criterion, is_for, is_of_model
+from ...module_utils.run.criteria import is_for, is_of_model
 from ..common import units
 from ..run_folder.run_record import RunWarning
 from ..verdict import judged_criteria
@@ -62,7 +63,7 @@ def warnings(criteria: t.Any, plans: t.Mapping[str, Plan]) -> list[RunWarning]:
         for host, plan in plans.items()
         for drive in plan.drives
         for criterion in criteria_checks.usable(criteria)
-        if criterion["metric"] == hidden_variation.THROTTLED
+        if criterion.metric == hidden_variation.THROTTLED
         and drive.expected.transport in _SERIAL
         and is_of_model(criterion, drive.expected.model or "")
         and any(is_for(criterion, test.name) and test.cells for test in drive.tests)
@@ -93,7 +94,7 @@ def _by_host(criteria: t.Any, plans: t.Mapping[str, Plan]) -> dict[str, list[_Sh
 
 
 def _of_test(criterion: Criterion, test: PlannedTest, drive: PlannedDrive) -> list[_Shortfall]:
-    asked = _PERCENTILE.fullmatch(criterion["metric"])
+    asked = _PERCENTILE.fullmatch(criterion.metric)
     if not asked or not is_for(criterion, test.name) or not is_of_model(criterion, drive.expected.model or ""):
         return []
     cell, rounds = _cell_of(criterion, test), _counted_rounds(test)
@@ -118,7 +119,7 @@ def _of_test(criterion: Criterion, test: PlannedTest, drive: PlannedDrive) -> li
 def _cell_of(criterion: Criterion, test: PlannedTest) -> PlannedCell | None:
     """Return the cell that the figure is of; None of several streams, whose parts nobody knows before."""
     tracked = test.steady_state.tracked[0].cell if test.steady_state else None
-    name = criterion.get("cell") or tracked or next((cell.id for cell in test.cells if not cell.lead), None)
+    name = criterion.cell or tracked or next((cell.id for cell in test.cells if not cell.lead), None)
     return next((cell for cell in test.cells if cell.id == name and not cell.jobs), None)
 
 

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 from ...module_utils.guard import scan_offsets
 from ...module_utils.measure.rounds import MOST_TIMES, cell_s
+from ...module_utils.records.base import Json
 from ...module_utils.records.guard import Look
 from ...module_utils.records.plan import NotApplicable, Plan, PlannedDrive, PlannedIntegrity, PlannedTest
 from ...module_utils.records.purge import OfferedPurge
 from ...module_utils.run import read_only
-from ...module_utils.run.criteria import Criterion
 from ...module_utils.run.states import SETTLED_STATES
 from ..common import schema as schemas
 from ..common import units
@@ -109,7 +109,7 @@ REFUSED = "nothing, as it is refused"
 def describe(
     plan: Plan,
     paths: t.Mapping[str, str],
-    criteria: t.Sequence[Criterion] | None = None,
+    criteria: t.Sequence[Json] | None = None,
     chosen: purge_choice.Chosen | None = None,
     looks: t.Mapping[str, Look] | None = None,
     wear: t.Mapping[str, str] | None = None,
@@ -477,7 +477,7 @@ def fleet_lines(
     return lines + remeasurement_checks.plan_lines(remeasurement_checks.is_requested(views), held_to)
 
 
-def _health_lines(of_hosts: t.Mapping[str, t.Sequence[Criterion]]) -> list[str]:
+def _health_lines(of_hosts: t.Mapping[str, t.Sequence[Json]]) -> list[str]:
     """Return what each host's drives are held to, in a line for all hosts with the same."""
     hosts: dict[str, list[str]] = {}
     for host, criteria in of_hosts.items():

@@ -97,7 +97,7 @@ def _others(view: HostAnswer) -> list[Finding]:
 
 def relative(criteria: t.Any) -> bool:
     """Return whether any criterion is relative: only these lead to a second measurement."""
-    return any(isinstance(criterion, dict) and judged_criteria.is_relative(criterion) for criterion in criteria or [])
+    return any(map(judged_criteria.is_relative, judged_criteria.sound(criteria or [])))
 
 
 def plan_lines(retest: bool, criteria: t.Any) -> list[str]:

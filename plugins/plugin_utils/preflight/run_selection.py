@@ -13,7 +13,7 @@ import datetime
 import typing as t
 
 from ...module_utils.records.answers import RunOnHost
-from ...module_utils.run.criteria import Criterion
+from ...module_utils.records.base import Json
 from ...module_utils.run.states import LIVE_STATES
 from ..common import argument_specs
 from ..plan import health_criteria
@@ -98,8 +98,8 @@ def _several(name: str, open_ids: t.Sequence[str], known: t.Sequence[tuple[str, 
 
 def dropped_criteria(before: BegunRun, criteria: t.Any, unknown_causes: t.Any) -> list[str]:
     """Return what the run was begun with and would be held to no longer, in words."""
-    now = [judged_criteria.describe(item) for item in criteria or [] if isinstance(item, dict)]
-    then = [judged_criteria.describe(item) for item in before.criteria]
+    now = [judged_criteria.describe_given(item) for item in criteria or [] if isinstance(item, dict)]
+    then = [judged_criteria.describe_given(item) for item in before.criteria]
     strict = before.unknown_causes == "disturb" and (unknown_causes or "warn") != "disturb"
     return [text for text in then if text not in now] + ["ssd_unknown_causes disturb"] * strict
 
@@ -109,7 +109,7 @@ def dropped_criteria_warnings(
     run: Run | None,
     before: BegunRun,
     criteria: t.Any,
-    of_health: t.Mapping[str, t.Sequence[Criterion]],
+    of_health: t.Mapping[str, t.Sequence[Json]],
 ) -> list[RunWarning]:
     """Warn of criteria that the run began with. A single step is judged by nothing. of_health: by host."""
     if run is None or shared_value(views, "ssd_step") != "qualify":

@@ -181,7 +181,7 @@ def about(sources: Sources, rows: list[Record]) -> Record:
 def _rejudged(times: t.Sequence[Record]) -> list[str]:
     """Return when a run was judged by other criteria, and what it was held to until then, as sentences."""
     told = [
-        "; ".join(judged_criteria.describe(one) for one in before.get("criteria") or [] if isinstance(one, dict))
+        "; ".join(judged_criteria.describe_given(one) for one in before.get("criteria") or [] if isinstance(one, dict))
         for before in times
     ]
     return [

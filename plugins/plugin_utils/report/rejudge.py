@@ -71,7 +71,7 @@ def _of_health(run: Record) -> dict[str, Criteria]:
 
 
 def _told(criteria: Criteria, of_health: t.Mapping[str, Criteria]) -> list[str]:
-    told = [judged_criteria.describe(item) for item in criteria if isinstance(item, dict)]
+    told = [judged_criteria.describe_given(item) for item in criteria if isinstance(item, dict)]
     by_text: dict[str, list[str]] = {}
     for host, own in of_health.items():
         for item in own:

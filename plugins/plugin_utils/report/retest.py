@@ -99,10 +99,10 @@ def _most(drives: int) -> int:
 
 def _absolute(criteria: t.Sequence[Record]) -> list[Record]:
     """Return the criteria without their relative limits."""
-    sound = [criterion for criterion in criteria if not judged_criteria.criterion_problems(criterion)]
     bare = [
         {key: value for key, value in criterion.items() if key not in (*judged_criteria.RELATIVE, "baseline")}
-        for criterion in sound
+        for criterion in criteria
+        if not judged_criteria.criterion_problems(criterion)
     ]
     return [
         criterion for criterion in bare if any(criterion.get(limit) is not None for limit in judged_criteria.ABSOLUTE)

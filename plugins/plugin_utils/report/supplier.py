@@ -13,7 +13,7 @@ import typing as t
 
 from markupsafe import Markup
 
-from ...module_utils.run.criteria import is_of_model
+from ...module_utils.run.criteria import is_of_model, usable
 from ..verdict import judged_criteria
 from . import assets, page, render
 from . import drive_view as drive_views
@@ -79,7 +79,9 @@ def text(sources: Sources, rows: list[Record], pattern: str) -> str:
     models = sorted({row["model"] for row in mine})
     about = page.about(sources, mine)
     counted = {verdict: sum(row["verdict"] == verdict for row in mine) for verdict in about["verdicts"]}
-    criteria = [c for c in about["criteria"] if isinstance(c, dict) and any(is_of_model(c, model) for model in models)]
+    criteria = [
+        one for one in about["criteria"] if any(is_of_model(c, model) for c in usable([one]) for model in models)
+    ]
     others = _others(rows, mine, about["criteria"], criteria)
     drives = [_without(drive_views.drive(sources, row, judged[row["host"], row["drive"]]), others) for row in mine]
     own = {(drive["host"], drive["drive"]) for drive in drives}
@@ -111,7 +113,7 @@ def _others(rows: list[Record], mine: list[Record], all_criteria: list[t.Any], c
     own = {str(row[key]) for row in mine for key in keys if row[key]}
     named = {str(row[key]) for row in rows for key in keys if row[key]}
     told = {
-        judged_criteria.describe(one) if isinstance(one, dict) else str(one)
+        judged_criteria.describe_given(one) if isinstance(one, dict) else str(one)
         for one in all_criteria
         if one not in criteria
     }

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from ...module_utils.core.files import read_json, write_atomic
 from ...module_utils.records.base import Annotated, AnyTime, Count, Json, Limits, OrMissing, Positive, Text
+from ...module_utils.records.criterion import Criterion
 from ...module_utils.records.plan import Departure, PlannedRun
 from ..validation import printable
 
@@ -19,7 +20,6 @@ RUN, RESULTS = "run.json", "results.jsonl"
 # What `asked` keeps of the cells that a drive has.
 OF_CELLS = ("preferred_write_bytes",)
 SUMMARY = os.path.join("report", "summary.json")
-_Limit = float | str | None
 # What run.json keeps of a test's definition, which is its file's: the keys of TestOfRun, and those that make it another
 # test (comparability.COMPARED).
 Definition = Json
@@ -56,43 +56,6 @@ class RequestedDrive:
     sick: OrMissing[Text] = None
     # Of a second measurement: the tests whose result there counts for the run again_of.
     again: OrMissing[list[str]] = None
-
-
-@dataclass(frozen=True)
-class Criterion:
-    """What a figure has to keep: of a file, or of ssd_criteria."""
-
-    metric: Text
-    # Shell pattern; without it, every test that has the metric.
-    test: OrMissing[str] = None
-    min: _Limit = None
-    max: _Limit = None
-    # A share of the median of the drive's peers.
-    min_of_median: _Limit = None
-    max_of_median: _Limit = None
-    # A share of what this drive had in the run `baseline`.
-    min_of_baseline: _Limit = None
-    max_of_baseline: _Limit = None
-    # The id of a run.
-    baseline: str | None = None
-    # Where the limit comes from, such as a datasheet's page.
-    source: str | None = None
-    # Shell pattern over the drive's model.
-    model: OrMissing[str] = None
-    # A cell's id; without it, the test's figures.
-    cell: str | None = None
-
-    JSON_SCHEMA: t.ClassVar[Json] = {
-        "anyOf": [
-            {"required": ["min"]},
-            {"required": ["max"]},
-            {"required": ["min_of_median"]},
-            {"required": ["max_of_median"]},
-            {"required": ["min_of_baseline", "baseline"]},
-            {"required": ["max_of_baseline", "baseline"]},
-        ],
-        "additionalProperties": False,
-    }
 
 
 @dataclass(frozen=True)

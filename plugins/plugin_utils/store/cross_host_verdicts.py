@@ -48,7 +48,7 @@ def _run(connection: t.Any, run_key: int) -> Record:
 
 def _is_relative(run: Record) -> bool:
     criteria = run.get("criteria") or []
-    return any(isinstance(criterion, dict) and judged_criteria.is_relative(criterion) for criterion in criteria)
+    return any(map(judged_criteria.is_relative, judged_criteria.sound(criteria)))
 
 
 def _records(connection: t.Any, run_key: int) -> list[Record]:

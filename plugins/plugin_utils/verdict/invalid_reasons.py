@@ -9,7 +9,7 @@ import typing as t
 
 from ...module_utils.records import base
 from ...module_utils.records.results import DriveRecord, HostRecord
-from ...module_utils.run.criteria import MEASURED
+from ...module_utils.run.criteria import MEASURED, usable
 from . import chosen_threads, environment, judged_criteria, shared_wrong_blocks
 
 Record = dict[str, t.Any]
@@ -30,9 +30,11 @@ class RunFacts:
     def __init__(self, run: Record, records: list[Record], references: judged_criteria.References) -> None:
         self.references = references
         self.tests: Record = run.get("tests") or {}
-        self.criteria = run.get("criteria") or []
+        given = run.get("criteria") or []
+        self.criteria = judged_criteria.sound(given)
+        self.criterion_problems = [text for each in given for text in judged_criteria.criterion_problems(each)]
         # By host.
-        self.health_criteria: dict[str, list[Record]] = run.get("health_criteria") or {}
+        self.health_criteria = {host: usable(of_host) for host, of_host in (run.get("health_criteria") or {}).items()}
         self.strict = run.get("unknown_causes") == "disturb"
         self.asked = {(entry["host"], entry["drive"]): entry for entry in run.get("asked") or []}
         self.hosts = {record["host"]: base.parse(HostRecord, record) for record in records if record["kind"] == "host"}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils.records import base
+from ...module_utils.records.criterion import Criterion
 from ...module_utils.records.in_service import ScrubDetails
 from ...module_utils.records.measurement import SelfTestDetails
 from ...module_utils.records.power_cut import PowerCutDetails
@@ -87,8 +88,7 @@ def _judge_drive(facts: RunFacts, host: str, drive: str) -> Record:
     outcome, identity = (record.outcome, record.identity or {}) if record else ("", {})
     model = facts.model(host, drive)
     measured = facts.test_records.get((host, drive), {})
-    sound = [criterion for criterion in facts.criteria if not judged_criteria.criterion_problems(criterion)]
-    criteria = [criterion for criterion in sound if is_of_model(criterion, model)]
+    criteria = [criterion for criterion in facts.criteria if is_of_model(criterion, model)]
     tests = [
         _judge_test(facts, host, drive, name, measured.get(name), criteria) for name in facts.tests_of(host, drive)
     ]
@@ -105,14 +105,10 @@ def _judge_drive(facts: RunFacts, host: str, drive: str) -> Record:
     findings = [
         VerdictReason(test["verdict"], f"{test['test']}: {reason}") for test in told for reason in test["reasons"]
     ] + findings
-    findings += [
-        VerdictReason("error", problem)
-        for criterion in facts.criteria
-        for problem in judged_criteria.criterion_problems(criterion)
-    ]
+    findings += [VerdictReason("error", problem) for problem in facts.criterion_problems]
     findings += [
         VerdictReason("invalid", text)
-        for text in (judged_criteria.of_unknown_model(sound, identity) if measured else [])
+        for text in (judged_criteria.of_unknown_model(facts.criteria, identity) if measured else [])
     ]
     asked = facts.asked.get((host, drive)) or {}
     findings += [VerdictReason("fail", asked["sick"])] if asked.get("sick") else []
@@ -155,7 +151,7 @@ def _short(reason: str) -> str:
 
 def _not_held(
     facts: RunFacts,
-    criteria: list[Record],
+    criteria: list[Criterion],
     measured: t.Mapping[str, Record],
     tests: list[Record],
     asked: Record,
@@ -261,7 +257,7 @@ def _why_no_record(facts: RunFacts, host: str, drive: str, record: DriveRecord |
 
 
 def _judge_test(
-    facts: RunFacts, host: str, drive: str, name: str, record: Record | None, criteria: list[Record]
+    facts: RunFacts, host: str, drive: str, name: str, record: Record | None, criteria: list[Criterion]
 ) -> Record:
     about = facts.tests.get(name) or {}
     result = {
@@ -331,7 +327,7 @@ def _with_the_first(test: Record) -> Record:
 
 
 def _judged(
-    facts: RunFacts, result: Record, trouble: VerdictReason | None, criteria: list[Record], record: Record
+    facts: RunFacts, result: Record, trouble: VerdictReason | None, criteria: list[Criterion], record: Record
 ) -> Record:
     """Return the verdict of a test that has a record. trouble: why its figures don't count."""
     name = result["test"]
@@ -371,20 +367,20 @@ def _judged(
     return dict(result, verdict="pass", reasons=reasons or [_held_to(facts, record["host"])])
 
 
-def _without_figure(criterion: Record, record: Record) -> list[str]:
+def _without_figure(criterion: Criterion, record: Record) -> list[str]:
     """Return why a test gave no figure for a criterion though it has the metric; empty where it gave one."""
     return judged_criteria.unresolved_percentile(
         criterion, record, judged_criteria.describe(criterion)
     ) or judged_criteria.null_figure(criterion, record)
 
 
-def _measured_apart(facts: RunFacts, criterion: Record, record: Record) -> list[str]:
+def _measured_apart(facts: RunFacts, criterion: Criterion, record: Record) -> list[str]:
     """Return why a criterion was not judged that others of the model are held to: no drive gets around it by what its
     host tells of how it measured. Empty for any other.
     """
     if judged_criteria.figure_of(criterion, record) is None:
         return []
-    asked = [limit for limit in judged_criteria.RELATIVE if criterion.get(limit) is not None]
+    asked = judged_criteria.limits_of(criterion, judged_criteria.RELATIVE)
     found = [facts.references(criterion, limit, record["host"], record["drive"], record["test"]) for limit in asked]
     told = dict.fromkeys(reference.of for reference in found if reference.apart)
     return [f"{text} ({judged_criteria.describe(criterion)})" for text in told]

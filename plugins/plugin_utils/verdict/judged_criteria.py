@@ -15,6 +15,7 @@ from ...module_utils.measure.disturbances import DISTURBS, NO_PERCENTILES, TITLE
 from ...module_utils.measure.disturbed_rounds import sentence
 from ...module_utils.records import base
 from ...module_utils.records.attempt import Disturbance
+from ...module_utils.records.criterion import Criterion, Limit
 from ...module_utils.run import criteria
 from ...module_utils.run.criteria import is_for, is_met
 from ...module_utils.run.folder import RUN_ID_PATTERN
@@ -55,7 +56,7 @@ class Reference(t.NamedTuple):
 
 
 # (criterion, limit of RELATIVE, host, drive, test) -> its reference
-References = t.Callable[[t.Mapping[str, t.Any], str, str, str, str], Reference]
+References = t.Callable[[Criterion, str, str, str, str], Reference]
 
 
 def no_references(*_of: t.Any) -> Reference:
@@ -63,13 +64,23 @@ def no_references(*_of: t.Any) -> Reference:
     return Reference(None, "the fleet was not compared")
 
 
-def is_relative(criterion: t.Mapping[str, t.Any]) -> bool:
+def limits_of(criterion: Criterion, names: t.Iterable[str] = LIMITS) -> dict[str, Limit]:
+    """Return the limits that a criterion has of these, by name."""
+    return {name: limit for name in names if (limit := getattr(criterion, name)) is not None}
+
+
+def is_relative(criterion: Criterion) -> bool:
     """Return whether any of its limits needs a reference."""
-    return any(criterion.get(limit) is not None for limit in RELATIVE)
+    return bool(limits_of(criterion, RELATIVE))
 
 
-def describe(criterion: Mapping) -> str:
+def describe(criterion: Criterion) -> str:
     """Return a criterion in one line: "criterion wsat write_iops min 500 (model MTFD*)"."""
+    return describe_given(vars(criterion))
+
+
+def describe_given(criterion: Mapping) -> str:
+    """Return a criterion as it was given in one line, whatever is wrong with it."""
     words = ["criterion"] + [str(criterion[field]) for field in ("test", "cell", "metric") if criterion.get(field)]
     words += [f"{limit} {units.plain(criterion[limit])}" for limit in LIMITS if criterion.get(limit) is not None]
     text = " ".join(words + ([f"run {criterion['baseline']}"] if criterion.get("baseline") else []))
@@ -78,16 +89,21 @@ def describe(criterion: Mapping) -> str:
     return f"{text} ({', '.join(notes)})" if notes else text
 
 
-def criteria_by_name(criteria: t.Iterable[t.Any]) -> dict[str, Record]:
+def sound(given: t.Iterable[t.Any]) -> list[Criterion]:
+    """Return the criteria that can be applied, of those that a run, or a play, was given."""
+    return criteria.usable(criterion for criterion in given if not criterion_problems(criterion))
+
+
+def criteria_by_name(given: t.Iterable[t.Any]) -> dict[str, Criterion]:
     """Return the criteria that can be applied, by what a check calls them (`describe`)."""
-    return {describe(criterion): criterion for criterion in criteria if not criterion_problems(criterion)}
+    return {describe(criterion): criterion for criterion in sound(given)}
 
 
 def criterion_problems(criterion: t.Any) -> list[str]:
     """Return why a criterion cannot be applied, as sentences; empty when it can."""
     if not isinstance(criterion, dict):
         return [f"criterion {criterion!r} is not a mapping with the keys metric and min or max"]
-    name = describe(criterion)
+    name = describe_given(criterion)
     problems = [
         f"{name} has an unknown key {word}; known are {', '.join(CRITERION_KEYS)}"
         for word in criterion
@@ -183,7 +199,7 @@ def _wrong_way(criterion: Record, given: t.Sequence[str]) -> str:
     return ""
 
 
-def figure_of(criterion: Mapping, record: Mapping) -> float | None:
+def figure_of(criterion: Criterion, record: Mapping) -> float | None:
     """Return the figure of a test's record that a criterion is about; None when it has none."""
     return criteria.figure(criterion, *_figures(record))
 
@@ -194,22 +210,22 @@ def _figures(record: Mapping) -> tuple[Mapping, t.Iterator[tuple[str, Mapping]]]
     return record.get("metrics") or {}, cells
 
 
-def check(references: References, criterion: Record, host: str, drive: str, record: Record) -> Record | None:
+def check(references: References, criterion: Criterion, host: str, drive: str, record: Record) -> Record | None:
     """Return the criterion against the record's figure; None when the record has no such figure."""
     value = figure_of(criterion, record)
     if value is None:
         return None
-    given = {limit: number(criterion[limit]) for limit in LIMITS if criterion.get(limit) is not None}
+    given = {name: number(limit) for name, limit in limits_of(criterion).items()}
     found = {limit: references(criterion, limit, host, drive, record["test"]) for limit in given if limit in RELATIVE}
     lacking = [reference for reference in found.values() if reference.value is None]
     limits = {limit: share if limit in ABSOLUTE else _of(share, found[limit].value) for limit, share in given.items()}
     low = max((limit for name, limit in limits.items() if name.startswith("min") and limit is not None), default=None)
     high = min((limit for name, limit in limits.items() if name.startswith("max") and limit is not None), default=None)
-    met = is_met({"min": low, "max": high}, value)
+    met = is_met(value, low, high)
     return {
         "criterion": describe(criterion),
-        "metric": criterion["metric"],
-        "cell": criterion.get("cell"),
+        "metric": criterion.metric,
+        "cell": criterion.cell,
         "value": value,
         "min": low,
         "max": high,
@@ -219,18 +235,18 @@ def check(references: References, criterion: Record, host: str, drive: str, reco
     }
 
 
-def null_figure(criterion: Record, record: Record) -> list[str]:
+def null_figure(criterion: Criterion, record: Record) -> list[str]:
     """Return why a measured test can neither meet nor miss a criterion, as a sentence: it has the metric, and no figure
     for it.
     """
     found = criteria.metrics_of(criterion, *_figures(record))
-    if criterion["metric"] not in found or number(found[criterion["metric"]]) is not None:
+    if criterion.metric not in found or number(found[criterion.metric]) is not None:
         return []
     left_out = [item for item in record.get("validity") or [] if item["cause"] == NO_PERCENTILES]
-    if left_out and histogram.is_of_histogram(criterion["metric"]):
+    if left_out and histogram.is_of_histogram(criterion.metric):
         why = sentence(base.parse(Disturbance, left_out[0]))
-        return [f"{criterion['metric']} is unknown: too few rounds are left ({why}) ({describe(criterion)})"]
-    return [f"{criterion['metric']} has no figure ({describe(criterion)}); check why the test gave none"]
+        return [f"{criterion.metric} is unknown: too few rounds are left ({why}) ({describe(criterion)})"]
+    return [f"{criterion.metric} has no figure ({describe(criterion)}); check why the test gave none"]
 
 
 def of_another_model(asked: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any]) -> list[str]:
@@ -241,11 +257,11 @@ def of_another_model(asked: t.Mapping[str, t.Any], identity: t.Mapping[str, t.An
     return [f"its record has the model {now}, but preflight saw {before}; check which drive was measured"]
 
 
-def of_unknown_model(criteria: t.Sequence[Record], identity: t.Mapping[str, t.Any]) -> list[str]:
+def of_unknown_model(criteria: t.Sequence[Criterion], identity: t.Mapping[str, t.Any]) -> list[str]:
     """Criteria that can't be told to be about a drive or not, as its record tells no model; a loop device has none."""
     if identity.get("model") or (identity and identity.get("transport") in VIRTUAL):
         return []
-    bound = [describe(criterion) for criterion in criteria if (criterion.get("model") or "*") != "*"]
+    bound = [describe(criterion) for criterion in criteria if (criterion.model or "*") != "*"]
     text = (
         "its record has no model, so it is unknown whether {0} applies to it; collect it again, or check why its "
         "identity is missing"
@@ -274,7 +290,7 @@ def comparison(check: Record) -> str:
 
 
 def measured_again(
-    references: References, criteria: t.Sequence[Record], host: str, drive: str, record: Record
+    references: References, criteria: t.Sequence[Criterion], host: str, drive: str, record: Record
 ) -> Record:
     """Of a test that was to be measured again (run_folder/remeasurement.py): {run_id of the second measurement, told:
     what came of it, as a sentence, first: {outcome, metrics} of the first, None where that one counts}.
@@ -297,27 +313,27 @@ def measured_again(
     }
 
 
-def of_left_out(criterion: Record, left_out: t.Iterable[str], cells: t.Mapping[str, t.Any]) -> list[str]:
+def of_left_out(criterion: Criterion, left_out: t.Iterable[str], cells: t.Mapping[str, t.Any]) -> list[str]:
     """Return a criterion on tests that were not measured for want of time, as a sentence; without a test it is on all
     that could have its figure. cells: of those tests, {test: ids}; one that is missing could.
     """
     names = [name for name in left_out if is_for(criterion, name)]
-    if not criterion.get("test"):
+    if not criterion.test:
         names = [name for name in names if _could_have(criterion, cells.get(name))]
     return [f"{describe(criterion)} was not judged: ssd_time_budget left out {', '.join(names)}"] if names else []
 
 
-def _could_have(criterion: Record, cells: t.Sequence[str] | None) -> bool:
+def _could_have(criterion: Criterion, cells: t.Sequence[str] | None) -> bool:
     """Return whether one of these cells has the criterion's figure, by whether it reads and writes."""
     if cells is None:
         return True
-    side, cell = str(criterion["metric"]).partition("_")[0], criterion.get("cell")
+    side, cell = criterion.metric.partition("_")[0], criterion.cell
     shares = [cell_names.parse(name).get("read_pct") for name in cells if cell in (None, name)]
     without = {"read": 0, "write": 100}.get(side)
     return any(share is None or share != without for share in shares)
 
 
-def without_figure(criterion: Record, tests: list[Record], of_run: t.Iterable[str]) -> list[str]:
+def without_figure(criterion: Criterion, tests: list[Record], of_run: t.Iterable[str]) -> list[str]:
     """A criterion that nothing could be held against is said, not skipped, once its tests are all measured; one about
     another drive's plan is not.
     """
@@ -333,28 +349,28 @@ def without_figure(criterion: Record, tests: list[Record], of_run: t.Iterable[st
         return []
     lacking = [test["test"] for test in wanted if name not in {check["criterion"] for check in test["criteria"]}]
     # With no test named, the criterion is for every test that has the metric: one is enough.
-    if not lacking or (not criterion.get("test") and len(lacking) < len(wanted)):
+    if not lacking or (not criterion.test and len(lacking) < len(wanted)):
         return []
-    missing = f"{criterion['metric']} of cell {criterion['cell']}" if criterion.get("cell") else criterion["metric"]
+    missing = f"{criterion.metric} of cell {criterion.cell}" if criterion.cell else criterion.metric
     return [f"{name} has no figure to compare with: {', '.join(lacking)} gave no {missing}"]
 
 
-def unresolved_percentile(criterion: Mapping, record: Mapping, described: str) -> list[str]:
+def unresolved_percentile(criterion: Criterion, record: Mapping, described: str) -> list[str]:
     """Return why a measured test's record has no figure for a criterion on a percentile, as a sentence; empty for any
     other criterion.
     """
-    short = histogram.too_few(criterion["metric"], criteria.metrics_of(criterion, *_figures(record)))
+    short = histogram.too_few(criterion.metric, criteria.metrics_of(criterion, *_figures(record)))
     if short is None:
         return []
     there, needed = short
     disturbed = _why_few_rounds(record, there, needed)
     if disturbed:
         return [
-            f"{criterion['metric']} is unknown: {disturbed}; the {there:,} I/Os of the others are too few, "
+            f"{criterion.metric} is unknown: {disturbed}; the {there:,} I/Os of the others are too few, "
             f"{needed:,} are needed for {histogram.LEAST_BEYOND} beyond it ({described})"
         ]
     text = (
-        f"{criterion['metric']} is unknown: {there:,} I/Os in the window are too few, {needed:,} are needed for "
+        f"{criterion.metric} is unknown: {there:,} I/Os in the window are too few, {needed:,} are needed for "
         f"{histogram.LEAST_BEYOND} beyond it"
         f" ({described}); measure longer, or ask for a lower percentile"
     )

@@ -214,9 +214,9 @@ def implausible_limits(run: Mapping, judgement: Mapping) -> list[str]:
     found = []
     for name, criterion in judged_criteria.criteria_by_name(run.get("criteria") or []).items():
         measured = statistics.median(values[name]) if name in values else 0
-        for limit in (number(criterion.get(word)) for word in judged_criteria.ABSOLUTE):
+        for limit in (number(criterion.min), number(criterion.max)):
             if limit and measured > 0 and not 1 / MOST_TIMES <= limit / measured <= MOST_TIMES:
-                found.append(f"{name}: {_implausible(criterion['metric'], limit, measured, len(values[name]))}")
+                found.append(f"{name}: {_implausible(criterion.metric, limit, measured, len(values[name]))}")
     return found
 
 

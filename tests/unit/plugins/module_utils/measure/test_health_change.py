@@ -90,7 +90,7 @@ def metrics_between(bed, before, after, warned=0, hottest_c=None):
 
 
 def missed(metrics, of=health_metrics.DEFAULT_CRITERIA, io_timeout_s=None, model="M"):
-    return criteria.missed_health(of, model, metrics, io_timeout_s)
+    return criteria.missed_health(criteria.usable(of), model, metrics, io_timeout_s)
 
 
 @pytest.mark.parametrize(
@@ -277,9 +277,8 @@ def test_what_the_kernel_did_to_the_drive(given, says):
 
 def test_a_reason_quotes_the_kernels_log():
     line = "nvme nvme0: I/O 12 QID 3 timeout, reset controller"
-    found = criteria.missed_health(
-        health_metrics.DEFAULT_CRITERIA, "M", {"controller_resets": 1, "media_errors": 2}, None, line
-    )
+    held_to = criteria.usable(health_metrics.DEFAULT_CRITERIA)
+    found = criteria.missed_health(held_to, "M", {"controller_resets": 1, "media_errors": 2}, None, line)
     assert found == [
         "it counted 2 more media errors (media_errors, max 0)",
         f'its controller was reset once, the kernel\'s log says "{line}" (controller_resets, max 0)',

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.criterion import Criterion
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import criteria
 from ansible_collections.ssdlab.fleet.tests.fixtures import run_results
 
@@ -33,7 +34,7 @@ DONE = {
     ],
 )
 def test_what_was_missed(criterion, missed):
-    assert criteria.missed([criterion], "MTFD", [run_results.attempt(**DONE)]) == missed
+    assert criteria.missed(criteria.usable([criterion]), "MTFD", [run_results.attempt(**DONE)]) == missed
 
 
 @pytest.mark.parametrize(
@@ -49,10 +50,10 @@ def test_what_was_missed(criterion, missed):
     ],
 )
 def test_blanks_that_pad_a_model_let_no_drive_out_of_its_criteria(model, wanted, is_it):
-    assert criteria.is_of_model({"metric": "write_iops", "min": 501, "model": wanted}, model) == is_it
+    assert criteria.is_of_model(Criterion("write_iops", min=501, model=wanted), model) == is_it
 
 
 @pytest.mark.parametrize("outcome", ["not_steady", "invalid", "error", "interrupted"])
 def test_a_figure_that_does_not_count_misses_nothing(outcome):
     done = run_results.attempt(**{**DONE, "outcome": outcome})
-    assert criteria.missed([{"metric": "write_iops", "min": 501}], "M", [done]) == []
+    assert criteria.missed([Criterion("write_iops", min=501)], "M", [done]) == []

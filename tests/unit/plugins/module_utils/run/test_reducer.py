@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import health_metrics
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.criterion import Criterion
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedTest, Validity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.storage_layers import PlannedArray, PlannedFilesystem
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import criteria, reducer
@@ -70,7 +71,7 @@ def test_the_health_of_the_drive_is_a_metric_whatever_became_of_the_test(end):
     found = reduced(ending(**end, health=HEALTH)).result()
     assert found.metrics["media_errors"] == 3 and found.metrics["drive_gone"] is None
     assert found.health.media_errors == 3
-    assert criteria.missed([], "M", [found], [{"metric": "media_errors", "max": 0}]) == [
+    assert criteria.missed([], "M", [found], [Criterion("media_errors", max=0)]) == [
         "iops: it counted 3 more media errors (media_errors, max 0)"
     ]
     # Its own figures stay what they were.
@@ -80,7 +81,7 @@ def test_the_health_of_the_drive_is_a_metric_whatever_became_of_the_test(end):
 def test_of_a_journal_before_there_was_health_nothing_is_said():
     found = reduced(steady_test.events()).result()
     assert found.health is None and not set(found.metrics) & set(health_metrics.TABLE)
-    assert criteria.missed([], "M", [found], health_metrics.DEFAULT_CRITERIA) == []
+    assert criteria.missed([], "M", [found], criteria.usable(health_metrics.DEFAULT_CRITERIA)) == []
 
 
 @pytest.mark.parametrize("more, longest_s", [({}, 31.2), ({"array": ARRAY}, None), ({"filesystem": FILESYSTEM}, None)])
@@ -191,7 +192,9 @@ def test_the_longest_io_of_any_cell_is_the_tests(slow, rule):
     }
     limits = [{"metric": "max_latency_us", "max": 1e6}, {"metric": "iops", "min": 200}]
     missed = ["t: max_latency_us is 9e+06 (max 1000000.0)", "t: iops is 100 (min 200)"]
-    assert criteria.missed(limits, "M", [result]) == [text.replace("t:", f"{result.test}:") for text in missed]
+    assert criteria.missed(criteria.usable(limits), "M", [result]) == [
+        text.replace("t:", f"{result.test}:") for text in missed
+    ]
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def test_each_criterion_of_a_file_has_its_model_and_its_source(site):
         and [problem for item in found for problem in judged_criteria.criterion_problems(item)] == []
     )
     assert (
-        judged_criteria.describe(found[0])
+        judged_criteria.describe_given(found[0])
         == "criterion iops write_iops min 22000 (model MTFD*, datasheet rev. 4, table 3)"
     )
 

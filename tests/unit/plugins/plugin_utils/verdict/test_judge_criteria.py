@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.criterion import Criterion
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import judge, judged_criteria
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.verdict.judged_runs import (
     MODEL,
@@ -230,7 +231,7 @@ def test_a_percentile_that_too_few_ios_lie_beyond_is_invalid_and_no_error(criter
         (reason,) = found["reasons"]
         assert (
             "2,100,000 I/Os in the window are too few, 10,000,000 are needed" in reason
-            and judged_criteria.describe(criterion) in reason
+            and judged_criteria.describe_given(criterion) in reason
         )
 
 
@@ -252,7 +253,7 @@ def test_a_percentile_that_disturbed_rounds_left_too_few_ios_for_names_what_dist
     metrics = {"write_iops": 800, "write_ios": ios, "write_p99_9999_latency_us": None}
     more = {} if steady_state is None else {"steady_state": steady_state}
     record = test_record(**{"rounds": rounds, "metrics": metrics, "validity": [busy], **more})
-    (reason,) = judged_criteria.unresolved_percentile(TAIL, record, "criterion")
+    (reason,) = judged_criteria.unresolved_percentile(Criterion(**TAIL), record, "criterion")
     assert ("is unknown: host busy in 4 of 5 rounds (round 1, c: busy); the" in reason) == is_disturbance
     assert ("measure longer" in reason) != is_disturbance
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.criterion import Criterion
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import judged_criteria
 
 
@@ -55,7 +56,7 @@ def test_what_a_drive_can_miss_is_one(criterion):
 
 @pytest.mark.parametrize(("left_out", "names"), [(["wsat"], "wsat"), (["iops", "wsat-8k"], "wsat-8k"), (["iops"], "")])
 def test_a_criterion_on_what_the_time_budget_left_out_is_said(left_out, names):
-    found = judged_criteria.of_left_out({"test": "wsat*", "metric": "write_iops", "min": 500}, left_out, {})
+    found = judged_criteria.of_left_out(Criterion(test="wsat*", metric="write_iops", min=500), left_out, {})
     assert found == (
         [f"criterion wsat* write_iops min 500 was not judged: ssd_time_budget left out {names}"] if names else []
     )
@@ -63,9 +64,9 @@ def test_a_criterion_on_what_the_time_budget_left_out_is_said(left_out, names):
 
 @pytest.mark.parametrize("criterion", [{}, {"test": "*"}, {"test": None}])
 def test_a_criterion_that_names_no_test_is_one_on_what_was_left_out_too(criterion):
-    found = judged_criteria.of_left_out({**criterion, "metric": "write_iops", "min": 500}, ["wsat"], {})
+    found = judged_criteria.of_left_out(Criterion(**criterion, metric="write_iops", min=500), ["wsat"], {})
     assert len(found) == 1 and found[0].endswith("was not judged: ssd_time_budget left out wsat")
-    assert judged_criteria.of_left_out({**criterion, "metric": "write_iops", "min": 500}, [], {}) == []
+    assert judged_criteria.of_left_out(Criterion(**criterion, metric="write_iops", min=500), [], {}) == []
 
 
 WRITES, MIXES = "rand-4k-w100-tc1-qd4", "rand-4k-r65-tc1-qd4"
@@ -85,4 +86,4 @@ WRITES, MIXES = "rand-4k-w100-tc1-qd4", "rand-4k-r65-tc1-qd4"
     ],
 )
 def test_a_criterion_without_a_test_is_on_those_left_out_that_could_have_its_figure(criterion, cells, counts):
-    assert bool(judged_criteria.of_left_out({**criterion, "min": 1}, ["t"], {"t": cells})) is counts
+    assert bool(judged_criteria.of_left_out(Criterion(**criterion, min=1), ["t"], {"t": cells})) is counts
