@@ -7,11 +7,10 @@ are of and whatever differs. It judges nothing (trends.py does). Pure; pandas.
 
 from __future__ import annotations
 
-import typing as t
-
 from ...module_utils.measure.rounds import FITTED_END
 from ..verdict import comparability
 from . import metric_kinds
+from .fleet_record import FigureBesideBaseline
 from .scipy_imports import pandas
 
 # What the pages show of a test; each of its percentiles would fill them.
@@ -19,12 +18,8 @@ LATENCIES = ("mean_latency_us", "p99_9_latency_us")
 _FIGURE = ["model", "test", "metric"]
 
 
-def side_by_side(here: pandas.DataFrame, there: pandas.DataFrame) -> list[dict[str, t.Any]]:
-    """[{model, test, metric, here, there: medians, n, of: drives here and there, by: here against there as a share,
-    changed: what was otherwise (verdict/comparability.py)}] of rates and latencies that both runs have, by name.
-
-    here, there: long tables (long_table.py).
-    """
+def side_by_side(here: pandas.DataFrame, there: pandas.DataFrame) -> list[FigureBesideBaseline]:
+    """Return the rates and latencies that both runs have, by name. here, there: long tables (long_table.py)."""
     mine, theirs = (_medians(frame) for frame in (here, there))
     if mine.empty or theirs.empty:
         return []
@@ -34,15 +29,15 @@ def side_by_side(here: pandas.DataFrame, there: pandas.DataFrame) -> list[dict[s
         if row["value_there"]:
             changed = comparability.differences(row["conditions"], row["conditions_there"])
             told.append(
-                {
+                FigureBesideBaseline(
                     **{name: row[name] for name in _FIGURE},
-                    "here": float(row["value"]),
-                    "there": float(row["value_there"]),
-                    "n": int(row["serial"]),
-                    "of": int(row["serial_there"]),
-                    "by": float(row["value"] / row["value_there"] - 1),
-                    "changed": changed,
-                }
+                    here=float(row["value"]),
+                    there=float(row["value_there"]),
+                    n=int(row["serial"]),
+                    of=int(row["serial_there"]),
+                    by=float(row["value"] / row["value_there"] - 1),
+                    changed=changed,
+                )
             )
     return told
 

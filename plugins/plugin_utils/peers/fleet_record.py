@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 from ...module_utils.records.base import Annotated, Count, Json, Limits, NotNegative, OrMissing, Positive
 
+# Of an outlier.
+Cause = t.Literal["drive", "can't tell"]
 CLOSED: Json = {"additionalProperties": False}
 
 
@@ -64,7 +66,7 @@ class Outlier(PeerFigure):
     z: float
     # Drives of the group.
     n: Positive
-    cause: t.Literal["drive", "can't tell"]
+    cause: Cause
     # Of the cause, in words.
     why: str
     # As a sentence.

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import typing as t
 
+from ...module_utils.records import base
+from ...module_utils.records.base import Json
 from ..common import drives, units
 from . import (
     compare_runs,
@@ -19,6 +21,7 @@ from . import (
     robust_statistics,
     trends,
 )
+from .fleet_record import Cause, ClaimedTwice, LowHost, MarginComparison, Outlier
 from .long_table import FIGURE, of_run, of_summary, with_distinct_serials
 from .scipy_imports import pandas
 
@@ -39,10 +42,17 @@ class _Evidence(t.NamedTuple):
 
 
 class PeerStanding(t.NamedTuple):
-    """judged: of outliers.held. told: outliers, claimed_twice and low_hosts of the section."""
+    """Drives and hosts against their peers. judged: of outliers.held."""
 
     judged: pandas.DataFrame
-    told: dict[str, t.Any]
+    outliers: list[Outlier]
+    claimed_twice: list[ClaimedTwice]
+    low_hosts: list[LowHost]
+
+    def section(self) -> Json:
+        """Return what the section of summary.json has of them."""
+        names = ("outliers", "claimed_twice", "low_hosts")
+        return {name: base.to_json(getattr(self, name)) for name in names}
 
 
 class EarlierRuns(t.NamedTuple):
@@ -51,7 +61,7 @@ class EarlierRuns(t.NamedTuple):
     """
 
     past: previous_runs.Past
-    margin: dict[str, t.Any] | None
+    margin: MarginComparison | None
 
 
 def before(run: Mapping, records: t.Sequence[Mapping], judgement: Mapping, earlier: t.Iterable[Mapping]) -> EarlierRuns:
@@ -68,7 +78,7 @@ def make(
     judgement: Mapping,
     earlier: EarlierRuns,
     baseline: tuple[str, Mapping | None] = ("", None),
-) -> dict[str, t.Any]:
+) -> Json:
     """Return the section. valid: judge.valid_tests. judgement: of judge.judge. earlier: of `before`.
 
     baseline: the id of a run to compare with ("": none) and its summary, None where it has no report.
@@ -78,16 +88,16 @@ def make(
     same = with_distinct_serials(judged)
     told = {
         "groups": _groups(judged),
-        **found.told,
+        **found.section(),
         "too_few": [{**row, "needed": robust_statistics.FEWEST_PEERS} for row in _plain(outliers.too_few(judged))],
         "comparisons": int(judged["p"].notna().sum()),
         "flagged": flagged,
         "expected_false": robust_statistics.FALSE_DISCOVERY_RATE * max(1, flagged),
         "firmwares": _plain(trends.firmwares(judged)),
-        "margin": earlier.margin,
+        "margin": base.to_json(earlier.margin),
         "baseline": _baseline(same, run["run"]["id"], *baseline),
     }
-    low_hosts, measured = {entry["host"] for entry in found.told["low_hosts"]}, set(same["host"])
+    low_hosts, measured = {entry.host for entry in found.low_hosts}, set(same["host"])
     earlier.past.figures.add(same)
     # Grouping millions of figures is what takes most memory: of this run's they are enough.
     del found, judged, same
@@ -96,7 +106,7 @@ def make(
 
 def _over_runs(
     judgement: Mapping, past: previous_runs.Past, low: t.Collection[str], measured: t.AbstractSet[str]
-) -> dict[str, t.Any]:
+) -> Json:
     """{since, nights, repeatability}. past: with the figures of the run itself behind those of the nights. measured:
     the hosts that have figures in it.
     """
@@ -136,12 +146,12 @@ def standing(
         *moved_drives.of_drives(judgement["drives"], run["run"]["id"], run.get("started") or "", low_now),
     ]
     moved, contradicted = moved_drives.hosts_by_low_drive(claims)
-    told = {
-        "outliers": _outliers(own, judged, _Evidence(moved, contradicted, until, set(low["host"]))),
-        "claimed_twice": [{"serial": serial, "told": told} for serial, told in contradicted.items()],
-        "low_hosts": _low_hosts(low, judged, snapshots),
-    }
-    return PeerStanding(judged, told)
+    return PeerStanding(
+        judged,
+        _outliers(own, judged, _Evidence(moved, contradicted, until, set(low["host"]))),
+        [ClaimedTwice(serial=serial, told=told) for serial, told in contradicted.items()],
+        _low_hosts(low, judged, snapshots),
+    )
 
 
 def _before(summary: Mapping) -> pandas.DataFrame:
@@ -149,7 +159,7 @@ def _before(summary: Mapping) -> pandas.DataFrame:
     return with_distinct_serials(of_summary(summary))
 
 
-def _plain(table: pandas.DataFrame) -> list[dict[str, t.Any]]:
+def _plain(table: pandas.DataFrame) -> list[Json]:
     """Rows as JSON has them."""
     return [
         {key: value.item() if hasattr(value, "item") else value for key, value in row.items()}
@@ -157,7 +167,7 @@ def _plain(table: pandas.DataFrame) -> list[dict[str, t.Any]]:
     ]
 
 
-def _groups(judged: pandas.DataFrame) -> list[dict[str, t.Any]]:
+def _groups(judged: pandas.DataFrame) -> list[Json]:
     """Return a row a figure of a group, with its worst drive."""
     if judged.empty:
         return []
@@ -172,7 +182,7 @@ def _outliers(
     own: pandas.DataFrame,
     judged: pandas.DataFrame,
     known: _Evidence,
-) -> list[dict[str, t.Any]]:
+) -> list[Outlier]:
     if own.empty:
         return []
     rates = own[own["metric"].map(metric_kinds.is_rate).astype(bool)]
@@ -183,7 +193,8 @@ def _outliers(
     order = order.sort_values(["far", "host", "drive", "no_iops", "test", "cell", "metric"])
     for place, row in order.iterrows():
         mates = int(alike[place])
-        cause, why = ("drive", f"{mates} similar drives on {row['host']} do not point to the host")
+        cause: Cause = "drive"
+        why = f"{mates} similar drives on {row['host']} do not point to the host"
         if row["serial"] in known.moved:
             cause, why = "drive", f"it was low on {' and on '.join(known.moved[row['serial']])}"
         elif row["host"] in known.low_hosts and (row["host"], row["drive"], row["test"]) not in slow:
@@ -200,22 +211,19 @@ def _outliers(
         if row["serial"] in known.contradicted:
             why += f"; its serial number proves nothing: {known.contradicted[row['serial']]}"
         about = {name: row[name] for name in ("host", "drive", "serial", "model", "firmware", "test", "cell", "metric")}
-        numbers = {
-            "value": float(row["value"]),
-            "median": float(row["median"]),
-            "by_pct": 100 * float(row["by"]),
-            "z": float(row["z"]),
-            "n": int(row["n"]),
-        }
         told.append(
-            {
+            Outlier(
                 **about,
-                **numbers,
-                "until": known.until.get((row["host"], row["drive"]), ""),
-                "cause": cause,
-                "why": why,
-                "reason": reason(row["metric"], row["value"], row["median"], row["by"], row["n"] - 1),
-            }
+                value=float(row["value"]),
+                median=float(row["median"]),
+                by_pct=100 * float(row["by"]),
+                z=float(row["z"]),
+                n=int(row["n"]),
+                until=known.until.get((row["host"], row["drive"]), ""),
+                cause=cause,
+                why=why,
+                reason=reason(row["metric"], row["value"], row["median"], row["by"], row["n"] - 1),
+            )
         )
     return told
 
@@ -226,9 +234,7 @@ def reason(metric: str, value: float, median: float, by: float, peers: int) -> s
     return f"{metric} {shown} is {100 * by:.0f} % worse than the median of {peers:.0f} peers, {middle}"
 
 
-def _low_hosts(
-    low: pandas.DataFrame, judged: pandas.DataFrame, snapshots: t.Mapping[str, Mapping]
-) -> list[dict[str, t.Any]]:
+def _low_hosts(low: pandas.DataFrame, judged: pandas.DataFrame, snapshots: t.Mapping[str, Mapping]) -> list[LowHost]:
     """One entry a host, told by its rate that is lowest, else by the figure that is worst; the worst rate first,
     and of what is as far off the first by name, so that the order of records is no matter.
     """
@@ -247,29 +253,29 @@ def _low_hosts(
         about = {name: worst[name] for name in ("model", "firmware", "test", "cell", "metric")}
         differs = host_effects.differences(str(host), snapshots, others)
         told.append(
-            {
-                "host": host,
-                "by_pct": 100 * float(worst["by"]),
-                "drives": sorted(mine.tolist(), key=drives.order),
-                "differs": differs,
+            LowHost(
+                host=str(host),
+                by_pct=100 * float(worst["by"]),
+                drives=sorted(mine.tolist(), key=drives.order),
+                differs=differs,
                 **about,
-                "z": float(worst["z"]),
-            }
+                z=float(worst["z"]),
+            )
         )
     # Rates first: a tail is soon worse by half, and says less.
     return sorted(
         told,
         key=lambda entry: (
-            not metric_kinds.is_rate(entry["metric"]),
-            -round(entry["by_pct"], _DIGITS),
-            drives.order(entry["host"]),
+            not metric_kinds.is_rate(entry.metric),
+            -round(entry.by_pct, _DIGITS),
+            drives.order(entry.host),
         ),
     )
 
 
 def _since(
     judgement: Mapping, before: previous_runs.Night, low: t.Collection[str], measured: t.AbstractSet[str]
-) -> dict[str, t.Any]:
+) -> Json:
     """Return what changed since the run before: verdicts and low hosts."""
     was_there = {(drive["host"], drive["drive"]): drive["verdict"] for drive in before.drives}
     # Moved, or on a host that has another name now: known where its serial number is one drive's alone, then and now.
@@ -299,7 +305,7 @@ def _by_serial(given: t.Iterable[Mapping]) -> dict[tuple[t.Any, ...], list[str]]
     return found
 
 
-def _baseline(judged: pandas.DataFrame, own_id: str, run_id: str, summary: Mapping | None) -> dict[str, t.Any] | None:
+def _baseline(judged: pandas.DataFrame, own_id: str, run_id: str, summary: Mapping | None) -> Json | None:
     if not run_id:
         return None
     if run_id == own_id:
@@ -312,4 +318,4 @@ def _baseline(judged: pandas.DataFrame, own_id: str, run_id: str, summary: Mappi
         }
     before = _before(summary)
     figures = compare_runs.side_by_side(judged, before)
-    return {"run": run_id, "changes": _plain(trends.regressions(judged, [before])), "figures": figures}
+    return {"run": run_id, "changes": _plain(trends.regressions(judged, [before])), "figures": base.to_json(figures)}

@@ -93,7 +93,7 @@ def judgement_of(results_dir: str, run: Record, records: t.Sequence[Record]) -> 
         return judgement
     claims = _claims(results_dir, run)
     standing = fleet_summary.standing(run, records, judge.valid_tests(run, records), judgement, claims)
-    return host_fault.marked(run, judgement, standing.told, claims, moved_drives.last_measured(records))
+    return host_fault.marked(run, judgement, standing.section(), claims, moved_drives.last_measured(records))
 
 
 def _claims(results_dir: str, run: Record) -> list[t.Any]:

@@ -15,8 +15,12 @@ from ...module_utils.measure.rounds import FITTED_END
 from ...module_utils.run.criteria import number
 from ..verdict import comparability
 from . import metric_kinds
+from .fleet_record import BeyondMargin, DriveMargin, MarginComparison
 
-CYCLED, NOT_CYCLED, UNKNOWN = "power cycle", "no power cycle between", "unknown"
+Cycle = t.Literal["power cycle", "no power cycle between", "unknown"]
+CYCLED: Cycle = "power cycle"
+NOT_CYCLED: Cycle = "no power cycle between"
+UNKNOWN: Cycle = "unknown"
 # At 110 % to the digit a figure is within 10 %, whatever binary fractions make of it.
 _EDGE = 1e-9
 
@@ -29,7 +33,7 @@ class Newest:
     def __init__(self, run: Mapping, judgement: Mapping, records: t.Sequence[Mapping]) -> None:
         self._of = (run, judgement, records)
         self._seen = False
-        self.told: dict[str, t.Any] | None = None
+        self.told: MarginComparison | None = None
 
     def note(self, summary: Mapping) -> Mapping:
         """Return the summary, unchanged."""
@@ -40,12 +44,10 @@ class Newest:
 
 def compare(
     run: Mapping, judgement: Mapping, records: t.Collection[Mapping], before: Mapping
-) -> dict[str, t.Any] | None:
-    """{run, drives: [{host, drive, serial, cycle, why, figures, beyond, otherwise}]}; None where no test has a margin,
-    or no drive was in both runs.
+) -> MarginComparison | None:
+    """Return the drives of a run against the run before; None where no test has a margin, or no drive was in both.
 
-    judgement: of judge.judge. records: of the run. before: the summary.json of the run before. figures: how many were
-    compared. beyond: [{test, metric, before, now, by, margin}]. otherwise: {test: what was not alike}, not compared.
+    judgement: of judge.judge. records: of the run. before: the summary.json of the run before.
     """
     margins = {
         name: margin for name, about in (run.get("tests") or {}).items() if (margin := number(about.get("run_margin")))
@@ -57,7 +59,7 @@ def compare(
     told = {(record["host"], record["drive"]): record for record in records if record["kind"] == "drive"}
     asked = {(entry["host"], entry["drive"]): entry for entry in run.get("asked") or []}
     now_defined, then_defined = comparability.definitions(run), before.get("definitions") or {}
-    found = []
+    found: list[DriveMargin] = []
     for drive in judgement["drives"] if margins else ():
         then = _same_drive(drive, judgement["drives"], before["drives"])
         if then is None:
@@ -66,7 +68,9 @@ def compare(
         record = told.get(key, {})
         mine = comparability.of_drive(asked.get(key, {}), record.get("identity") or {}, tests.get(key, ()))
         old = {test["test"]: test for test in then["tests"] if test["test"] in margins and test["counts"]}
-        figures, beyond, otherwise = 0, [], {}
+        figures = 0
+        beyond: list[BeyondMargin] = []
+        otherwise: dict[str, str] = {}
         for test in drive["tests"]:
             name = test["test"]
             if name not in old or not test["counts"]:
@@ -83,23 +87,32 @@ def compare(
             beyond += _beyond(name, pairs, margins[name])
         if figures or otherwise:
             cycle, why = cycled(record.get("power"), then.get("power"))
-            about = {name: drive.get(name) for name in ("host", "drive", "serial")}
-            told_of = {"cycle": cycle, "why": why, "figures": figures, "beyond": beyond, "otherwise": otherwise}
-            found.append({**about, **told_of})
-    return {"run": before["run"]["id"], "drives": found} if found else None
+            found.append(
+                DriveMargin(
+                    host=drive["host"],
+                    drive=drive["drive"],
+                    serial=drive.get("serial"),
+                    cycle=cycle,
+                    why=why,
+                    figures=figures,
+                    beyond=beyond,
+                    otherwise=otherwise,
+                )
+            )
+    return MarginComparison(run=before["run"]["id"], drives=found) if found else None
 
 
-def _beyond(test: str, pairs: t.Sequence[tuple[str, float, float]], margin: float) -> list[dict[str, t.Any]]:
+def _beyond(test: str, pairs: t.Sequence[tuple[str, float, float]], margin: float) -> list[BeyondMargin]:
     """Return the figures of a test that differ by more than its margin."""
     changes = [(metric, was, is_now, is_now / was - 1) for metric, was, is_now in pairs]
     return [
-        {"test": test, "metric": metric, "before": was, "now": is_now, "by": by, "margin": margin}
+        BeyondMargin(test=test, metric=metric, before=was, now=is_now, by=by, margin=margin)
         for metric, was, is_now, by in changes
         if abs(by) > margin + _EDGE
     ]
 
 
-def cycled(now: Mapping | None, before: Mapping | None) -> tuple[str, str]:
+def cycled(now: Mapping | None, before: Mapping | None) -> tuple[Cycle, str]:
     """(whether a power cycle lay between two runs of a drive, how that is known).
 
     Both: {first, last: {boot_id, power_cycles}}, as a job of the run found them when it took the drive for the first

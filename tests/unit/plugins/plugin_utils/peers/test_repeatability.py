@@ -10,6 +10,7 @@ import json
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.peers import fleet_summary, repeatability
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import host_plans
@@ -46,7 +47,7 @@ def summary_of(run, records):
 
 def compared(now, before):
     run, records = now
-    return repeatability.compare(run, judge.judge(run, records), records, summary_of(*before))
+    return base.to_json(repeatability.compare(run, judge.judge(run, records), records, summary_of(*before)))
 
 
 FIRST = ("r1", 100_000, "2026-11-21T01:00:00Z", power("b1", 7))
