@@ -35,8 +35,6 @@ ROOM = 4
 _NOT_ASKED = 0b11
 _WHO = ("serial", "wwn")
 
-Mapping = t.Mapping[str, t.Any]
-
 
 class SavedLog(t.NamedTuple):
     """One log. file: its name in the drive's raw folder, "" where none was kept, and `message` says why, or what is

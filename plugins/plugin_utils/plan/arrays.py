@@ -17,11 +17,11 @@ from ...module_utils.records.plan import Plan, PlannedDrive
 from ...module_utils.records.storage_layers import PlannedArray
 from ...module_utils.tools import mdadm
 from ..common import units
+from ..common.argument_specs import Variables
 from .test_record import ArrayRequest, Test
 
 FEWEST = 2
 ALL = "all"
-Mapping = t.Mapping[str, t.Any]
 
 
 def rendered(given: Json | None, size_bytes: t.Callable[[t.Any], int]) -> ArrayRequest | None:
@@ -78,7 +78,7 @@ def identity(test: Test, last: Identity, members: t.Sequence[Identity]) -> Ident
 
 
 def host_problems(
-    tests: t.Sequence[Test], drives: t.Sequence[Identity], settings: Mapping, polled: str, left_out: int = 0
+    tests: t.Sequence[Test], drives: t.Sequence[Identity], settings: Variables, polled: str, left_out: int = 0
 ) -> list[str]:
     """Return why a host's drives can't be the array that a test asks for. drives: their identities; None of unknown
     ones. left_out: how many take no part.
@@ -92,7 +92,7 @@ def host_problems(
 
 
 def _of_request(
-    request: ArrayRequest, drives: t.Sequence[Identity], settings: Mapping, polled: str, left_out: int
+    request: ArrayRequest, drives: t.Sequence[Identity], settings: Variables, polled: str, left_out: int
 ) -> list[str]:
     found, asked, chunk = [], request.drives, request.chunk_bytes
     number = len(drives) + left_out

@@ -27,7 +27,6 @@ from .test_record import Test
 
 # A drive without a preference tells its logical block, 512 B: no host writes less than a page, and no flash either.
 LEAST_PREFERRED_BYTES = 4096
-Mapping = t.Mapping[str, t.Any]
 
 BLOCK_SIZE = re.compile(r"(?P<number>[1-9][0-9]*)(?P<unit>B|KiB|MiB)?")
 UNIT_BYTES = {"MiB": 1 << 20, "KiB": 1 << 10, "B": 1}

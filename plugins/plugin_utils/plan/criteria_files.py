@@ -10,17 +10,17 @@ from __future__ import annotations
 import typing as t
 from pathlib import Path
 
+from ...module_utils.records.base import Json
 from ..common import schema as schemas
+from ..common.argument_specs import Variables
 from .testfiles import Library, PlanError
 
 KIND = "criteria"
 # What two criteria have in common for the one on top to replace the other.
 SAME = ("model", "test", "cell", "metric")
 
-Criterion = dict[str, t.Any]
 
-
-def of_files(dirs: t.Sequence[str | Path]) -> list[Criterion]:
+def of_files(dirs: t.Sequence[str | Path]) -> list[Json]:
     """Return the criteria of every file criteria/*.yml of the site's folders (ssd_tests_dirs), each with its file's
     model and source. Raises PlanError.
     """
@@ -39,7 +39,7 @@ def of_files(dirs: t.Sequence[str | Path]) -> list[Criterion]:
     return found
 
 
-def merged(variables: t.Mapping[str, t.Any]) -> t.Any:
+def merged(variables: Variables) -> t.Any:
     """ssd_criteria on top of those of files: one for the same model, test, cell and metric replaces the file's. Raises
     PlanError.
     """
@@ -57,5 +57,5 @@ def _of_model(data: t.Any) -> str:
     return f" (model {model})" if isinstance(model, str) and model else ""
 
 
-def _about(criterion: Criterion) -> tuple[str, ...]:
+def _about(criterion: Json) -> tuple[str, ...]:
     return tuple(str(criterion.get(key) or "*") for key in SAME)

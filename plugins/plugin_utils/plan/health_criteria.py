@@ -9,8 +9,10 @@ import collections
 import typing as t
 
 from ...module_utils.measure import health_metrics, hidden_variation
+from ...module_utils.records.base import Json
 from ..common import schema as schemas
 from ..common import units
+from ..common.argument_specs import Variables
 from ..common.values import number
 
 DEFAULT, NONE = "default", "none"
@@ -18,10 +20,8 @@ METRICS = (*health_metrics.TABLE, hidden_variation.THROTTLED)
 KEYS = ("metric", "min", "max", "model", "source")
 WANTED = f"{DEFAULT}, {NONE}, or a list of mappings with metric and min or max"
 
-Criterion = dict[str, t.Any]
 
-
-def resolved(variables: t.Mapping[str, t.Any]) -> list[Criterion]:
+def resolved(variables: Variables) -> list[Json]:
     """Return the criteria that a host's variables ask for; none for a single step, which measures nothing."""
     given = schemas.plain(variables.get("ssd_health_criteria", DEFAULT))
     if variables.get("ssd_step", "qualify") != "qualify":
@@ -66,7 +66,7 @@ def problems(value: t.Any) -> list[str]:
     return found + [f"{metric} is there {count} times; give it once" for metric, count in repeated]
 
 
-def describe(criterion: t.Mapping[str, t.Any]) -> str:
+def describe(criterion: Json) -> str:
     """Return a criterion in one line: "longest_io_s max 30 s"."""
     metric = str(criterion.get("metric"))
     limits = [
@@ -78,6 +78,6 @@ def describe(criterion: t.Mapping[str, t.Any]) -> str:
     return " ".join([metric, *limits]) + model
 
 
-def told(criteria: t.Sequence[t.Mapping[str, t.Any]]) -> str:
+def told(criteria: t.Sequence[Json]) -> str:
     """Return criteria in one line."""
     return ", ".join(map(describe, criteria)) or "none"

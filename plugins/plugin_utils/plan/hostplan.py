@@ -16,6 +16,7 @@ from ...module_utils.records.identity import Identity
 from ...module_utils.records.plan import Plan, PlannedPurge, PlannedTest, Tune
 from ..common import argument_specs
 from ..common import schema as schemas
+from ..common.argument_specs import Variables
 from ..common.units import plan_duration_closely
 from . import (
     criteria_files,
@@ -66,7 +67,7 @@ MODE = "ssd_mode"
 GIVEN = (*TAGS, AGAIN, MODE)
 
 
-def tune_spec(variables: t.Mapping[str, t.Any], keep: bool = False) -> Tune:
+def tune_spec(variables: Variables, keep: bool = False) -> Tune:
     """Return the plan's `tune` (docs/internals.md). `keep`: leave the settings until restore.yml; nothing can be held
     open then.
     """
@@ -78,7 +79,7 @@ def tune_spec(variables: t.Mapping[str, t.Any], keep: bool = False) -> Tune:
 Drives = t.Sequence[DriveToPlan]
 
 
-def load_tests(variables: t.Mapping[str, t.Any]) -> list[Test]:
+def load_tests(variables: Variables) -> list[Test]:
     """Return the tests that a host's TEST_VARIABLES ask for: those of ssd_plan, or the one step of ssd_step. Tuning
     alone touches no drive. Raises PlanError.
     """
@@ -89,7 +90,7 @@ def load_tests(variables: t.Mapping[str, t.Any]) -> list[Test]:
 
 
 def choose_tests(
-    asked: t.Sequence[Test], variables: t.Mapping[str, t.Any], drives: Drives = ()
+    asked: t.Sequence[Test], variables: Variables, drives: Drives = ()
 ) -> tuple[list[Test], dict[str, float]]:
     """Return those of a host's tests (load_tests) that it runs, and {name: their longest time in s} of those that
     ssd_time_budget leaves out. Raises PlanError where it leaves out all.
@@ -116,16 +117,14 @@ def choose_tests(
     return kept, left_out
 
 
-def criteria(variables: t.Mapping[str, t.Any]) -> t.Any:
+def criteria(variables: Variables) -> t.Any:
     """Return what a run holds drives to: files of criteria, ssd_criteria on top; nothing for a single step.
     Raises PlanError.
     """
     return criteria_files.merged(variables) if variables["ssd_step"] == "qualify" else []
 
 
-def _within(
-    asked: t.Sequence[Test], variables: t.Mapping[str, t.Any], drives: Drives
-) -> tuple[list[Test], dict[str, float]]:
+def _within(asked: t.Sequence[Test], variables: Variables, drives: Drives) -> tuple[list[Test], dict[str, float]]:
     most_s = time_estimates.budget_s(variables.get("ssd_time_budget"))
     seen = [drive for drive in drives if has_sizes(drive)]
     if most_s is None or not seen:
@@ -148,7 +147,7 @@ def has_sizes(drive: FoundDrive) -> bool:
     return bool(drive.identity and drive.identity.size_bytes and drive.identity.logical_block_size_bytes)
 
 
-def reads_s(variables: t.Mapping[str, t.Any], drives: Drives) -> float:
+def reads_s(variables: Variables, drives: Drives) -> float:
     """Return what the reads by which a host finds how many drives it measures at the same time take at most, from the
     time of each of its drives.
     """
@@ -173,7 +172,7 @@ def _purge_share(purge: PlannedPurge, drive: FoundDrive) -> float | None:
 
 
 def build(
-    variables: t.Mapping[str, t.Any],
+    variables: Variables,
     tests: t.Sequence[Test],
     *,
     run: t.Mapping[str, str],

@@ -17,6 +17,7 @@ from ...module_utils.records.identity import Identity
 from ...module_utils.records.plan import ReadTogether
 from ..common import schema as schemas
 from ..common import values
+from ..common.argument_specs import Variables
 from . import cells as celling
 from . import shared_limits
 from .jobs import section_of, with_job
@@ -29,7 +30,6 @@ READS: tuple[dict[str, t.Any], ...] = (
 LENGTH = {"read_pct": 100, "ramp_s": 1, "runtime_s": 1}
 # What they may take in all.
 MOST_S = 180.0
-Mapping = t.Mapping[str, t.Any]
 
 
 class AtOnce(t.NamedTuple):
@@ -40,7 +40,7 @@ class AtOnce(t.NamedTuple):
     why: str = ""
 
 
-def spec(settings: Mapping, drives: t.Sequence[FoundDrive], any_test: bool) -> AtOnce:
+def spec(settings: Variables, drives: t.Sequence[FoundDrive], any_test: bool) -> AtOnce:
     """Return what a plan says."""
     asked = settings["ssd_parallel_drives"]
     if asked != values.AUTO:
@@ -51,7 +51,7 @@ def spec(settings: Mapping, drives: t.Sequence[FoundDrive], any_test: bool) -> A
     return AtOnce(limits.most, _reads(settings, drives, limits), limits.why)
 
 
-def _reads(settings: Mapping, drives: t.Sequence[FoundDrive], limits: shared_limits.Limits) -> ReadTogether:
+def _reads(settings: Variables, drives: t.Sequence[FoundDrive], limits: shared_limits.Limits) -> ReadTogether:
     """Return the reads: as many drives alone as the time allows."""
     # One thread in sequence, or any at random: their jobs are the same for every size of drive.
     rendered = [celling.rendered({**read, **LENGTH}) for read in READS]

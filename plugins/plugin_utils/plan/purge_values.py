@@ -11,6 +11,7 @@ import typing as t
 from ...module_utils.records.plan import PlannedPurge
 from ..common import argument_specs
 from ..common import schema as schemas
+from ..common.argument_specs import Variables
 from ..common.schema import plain
 from ..common.values import integer
 
@@ -20,7 +21,7 @@ VARIABLES = tuple(argument_specs.options("purge"))
 OPTIONS = tuple(name.removeprefix("purge_") for name in VARIABLES if name != "purge_method")
 
 
-def problems(asked: t.Mapping[str, t.Any]) -> list[str]:
+def problems(asked: Variables) -> list[str]:
     """Return what is wrong with a host's purge variables, as "variable: message"."""
     given = {name: value for name, value in asked.items() if name != "purge_method" or value is not None}
     return argument_specs.problems("purge", given, _rules())
@@ -32,7 +33,7 @@ def _rules() -> dict[str, argument_specs.Rule]:
     return {f"purge_{key}": argument_specs.limited(known[key]) for key in OPTIONS}
 
 
-def spec(given: PlannedPurge, variables: t.Mapping[str, t.Any]) -> PlannedPurge:
+def spec(given: PlannedPurge, variables: Variables) -> PlannedPurge:
     """Return the purge of a test: what its file says, and from the variables what it leaves open."""
     method = given.method
     if method == "auto":

@@ -11,6 +11,7 @@ import dataclasses
 import typing as t
 
 from ...module_utils.drive.entry import Entry, parse
+from ...module_utils.records.base import Json
 from ...module_utils.records.identity import Identity
 from ...module_utils.records.plan import (
     Fio,
@@ -28,6 +29,7 @@ from ...module_utils.records.plan import (
 )
 from ..common import argument_specs
 from ..common import schema as schemas
+from ..common.argument_specs import Variables
 from ..common.values import integer
 from . import arrays, in_service, parallel_drives, purge_values, write_rates
 from . import cells as celling
@@ -51,7 +53,7 @@ def render(
     boot_id: str,
     drives: t.Sequence[DriveToPlan],
     engine_version: str,
-    variables: t.Mapping[str, t.Any],
+    variables: Variables,
     tune: Tune | None = None,
     fio_path: str = "fio",
     left_out: t.Collection[str] = (),
@@ -101,7 +103,7 @@ def render(
 def _drives(
     tests: t.Sequence[Test],
     drives: t.Sequence[DriveToPlan],
-    settings: t.Mapping[str, t.Any],
+    settings: Variables,
     host: str,
     left_out: t.Collection[str],
 ) -> tuple[list[PlannedDrive], list[str]]:
@@ -136,19 +138,19 @@ def _defaults() -> dict[str, t.Any]:
     }
 
 
-def _look(settings: t.Mapping[str, t.Any]) -> PlannedLook:
+def _look(settings: Variables) -> PlannedLook:
     full = settings.get("ssd_look") == "full"
     return PlannedLook(None if full else float(settings.get("ssd_look_s") or argument_specs.default("ssd_look_s")))
 
 
-def _validity(settings: t.Mapping[str, t.Any], own: t.Mapping[str, float]) -> Validity:
+def _validity(settings: Variables, own: t.Mapping[str, float]) -> Validity:
     """Return what cells are held to. own: limits that the tests ask for."""
     limits = schemas.plain(settings.get("ssd_validity_limits")) or {}
     is_strict = settings.get("ssd_unknown_causes") == "disturb"
     return Validity(is_strict, {**own, **{name: float(limit) for name, limit in limits.items()}})
 
 
-def _criteria(settings: t.Mapping[str, t.Any], name: str) -> list[dict[str, t.Any]]:
+def _criteria(settings: Variables, name: str) -> list[Json]:
     return [item for item in schemas.plain(settings.get(name)) or [] if isinstance(item, dict)]
 
 
@@ -157,7 +159,7 @@ def _for_drive(
     identity: Identity,
     entry: Entry,
     tests: t.Sequence[Test],
-    settings: t.Mapping[str, t.Any],
+    settings: Variables,
     host: str,
     of_host: t.Sequence[Identity],
 ) -> tuple[PlannedDrive, list[str]]:
@@ -182,7 +184,7 @@ def _for_drive(
     return rendered, problems
 
 
-def _engine_problems(settings: t.Mapping[str, t.Any], host: str) -> list[str]:
+def _engine_problems(settings: Variables, host: str) -> list[str]:
     engine, engines = settings["workload_ioengine"], argument_specs.choices("workload_ioengine")
     if engine in engines:
         return []
@@ -199,7 +201,7 @@ def _cache_problems(tests: t.Sequence[Test], entry: Entry, where: str) -> list[s
     return [f"{where}: write_cache: {own} in its entry contradicts {test}; remove it from the entry"]
 
 
-def _poll_problems(measures: bool, identity: Identity, settings: t.Mapping[str, t.Any], where: str) -> list[str]:
+def _poll_problems(measures: bool, identity: Identity, settings: Variables, where: str) -> list[str]:
     """Without queues for it the kernel refuses polled I/O or, before 5.16, does it by interrupts and says nothing."""
     if not measures or settings["workload_ioengine"] != POLLED or identity.io_poll is True:
         return []
@@ -207,7 +209,7 @@ def _poll_problems(measures: bool, identity: Identity, settings: t.Mapping[str, 
     return [f"{where}: workload_ioengine: {POLLED}: its queue/io_poll is not 1; {advice}"]
 
 
-def _vendor(identity: Identity, settings: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+def _vendor(identity: Identity, settings: Variables) -> Json:
     """Return what the inventory wants of a drive's own settings, for every result to be held to (vendor_rssdm,
     vendor_iomemory_dma_delay).
     """
@@ -222,7 +224,7 @@ def _vendor(identity: Identity, settings: t.Mapping[str, t.Any]) -> dict[str, t.
     return {**wanted, **({"dma_delay": delay} if delay not in (None, "") else {})}
 
 
-def step_plan(step: str, variables: t.Mapping[str, t.Any] | None = None) -> list[Test]:
+def step_plan(step: str, variables: Variables | None = None) -> list[Test]:
     """Return the tests of a plan of one step without a measurement: purge, precondition or tune.
 
     variables: precondition_passes and precondition_block_size, where they are set (purge_method counts in `render`).
@@ -263,7 +265,7 @@ def step_plan(step: str, variables: t.Mapping[str, t.Any] | None = None) -> list
 def _fit_tests(
     tests: t.Sequence[Test],
     identity: Identity,
-    settings: t.Mapping[str, t.Any],
+    settings: Variables,
     of_host: t.Sequence[Identity],
     plp: bool | None = None,
 ) -> list[tuple[PlannedTest, list[str]]]:
@@ -280,7 +282,7 @@ def _fit_tests(
 def _fit_test(
     test: Test,
     identity: Identity,
-    settings: t.Mapping[str, t.Any],
+    settings: Variables,
     purge: PlannedPurge,
     refills: frozenset[str],
     plp: bool | None,

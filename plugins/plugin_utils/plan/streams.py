@@ -23,7 +23,6 @@ SYNC_KEYS = ("sync", "fdatasync")
 # fio reads, writes and trims at once only with io_uring from fio 3.38 and Linux 6.12 on (axboe/fio#1854).
 TRIM_DEPTH = 1
 MIB = 1 << 20
-Mapping = t.Mapping[str, t.Any]
 
 
 def id_parts(cell: PlannedCell) -> list[str]:

@@ -32,7 +32,7 @@ LEAST_REBOOT_S = 900
 MOST_LATENCY_US = 2**31 - 1
 
 
-def normal(variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+def normal(variables: Variables) -> dict[str, t.Any]:
     """Return the variables in the form that tuning.py takes; `problems` has found nothing wrong with them."""
     found = dict(variables)
     found.update(argument_specs.in_type("tune", {name: plain(found[name]) for name in tuning.VARIABLES}))
@@ -83,7 +83,7 @@ RULES = {
 }
 
 
-def problems(asked: t.Mapping[str, t.Any]) -> list[str]:
+def problems(asked: Variables) -> list[str]:
     """Return what is wrong with the variables of tuning, as "variable: message"."""
     given = {name: plain(asked[name]) for name in asked if name.startswith("tune_")}
     found = argument_specs.problems("tune", given, RULES)
@@ -181,7 +181,7 @@ def _place_problems(entry: Entry, snapshot: Snapshot) -> list[tuple[str, str]]:
     return found
 
 
-def _overlaps(asked: t.Mapping[str, t.Any], entries: t.Sequence[Entry]) -> list[tuple[str, str]]:
+def _overlaps(asked: Variables, entries: t.Sequence[Entry]) -> list[tuple[str, str]]:
     """CPUs given by hand to two drives that may run at the same time; with auto they do not (shared_limits.py)."""
     number = asked.get("ssd_parallel_drives")
     if number == values.AUTO or drives_at_once(number, len(entries)) < 2:
