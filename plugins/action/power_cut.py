@@ -24,7 +24,12 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.records.host_snapshot
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import Plan, PlannedPowerCut, PowerCutMode
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.processes import children, signal_all
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.power import cut_cycles, switches
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.power import (
+    cut_cycles,
+    left_off,
+    switch_on_again,
+    switches,
+)
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.power.bmc import BmcAccess
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import module_answers, printable
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation.host_action import Result
@@ -33,7 +38,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch.connections imp
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch.poller import Sweep
 
 ARGUMENTS = {
-    "state": {"type": "str", "choices": ["played", "proved"], "default": "played"},
+    "state": {"type": "str", "choices": ["played", "proved", "restored"], "default": "played"},
     "run_id": {"type": "str"},
     "mode": {"type": "str", "choices": list(t.get_args(PowerCutMode))},
     "state_dir": {"type": "path", "default": STATE_DIR},
@@ -63,11 +68,13 @@ class ActionModule(host_job.ActionModule):
         host_job.refuse_injected_facts()
         variables = task_vars or {}
         _checked, args = self.validate_argument_spec(ARGUMENTS, required_if=REQUIRED_IF)
+        if args["state"] == "restored":
+            return {**result, **self._restored(variables)}
         if args["state"] == "proved":
             return {**result, **self._proved(Host(self, variables, args["state_dir"]), args["mode"], variables)}
         name, run_id = variables["inventory_hostname"], args["run_id"]
-        results = os.path.abspath(os.path.expanduser(str(self._value(variables, "ssd_results_dir"))))
-        folder = os.path.join(results, run_id)
+        results_dir = self._results_dir(variables)
+        folder = os.path.join(results_dir, run_id)
         asked = _asked(self.decided_plan(folder, name))
         if asked is None or self._task.check_mode:
             return {**result, "changed": False, "state": "played", "cuts": 0, "problem": ""}
@@ -86,7 +93,7 @@ class ActionModule(host_job.ActionModule):
 
     def _play(self, host: Host, asked: PlannedPowerCut, variables: Result) -> cut_cycles.Played:
         try:
-            switch = self._switch(host, asked.mode, variables)
+            switch = self._switch(host, asked.mode, variables, asked)
             switch.prove()
         except switches.NotCut as error:
             return cut_cycles.Played(0, f"no power was cut: {error}")
@@ -106,15 +113,53 @@ class ActionModule(host_job.ActionModule):
             self.remove_temporary_folder()
         return {"changed": False, "state": "proved", "cuts": 0, "problem": ""}
 
-    def _switch(self, host: Host, mode: str, variables: Result) -> switches.PowerSwitch:
-        """Return what cuts the power in a mode. Raises NotCut."""
+    def _restored(self, variables: Result) -> Result:
+        """Switch on what a play that was killed left off; in check mode, only tell it."""
+        results_dir = self._results_dir(variables)
+        marks = {name: left_off.Mark(results_dir, name) for name in variables["ansible_play_hosts_all"]}
+        found = {name: left for name, mark in marks.items() for left in [mark.find()] if left}
+        try:
+            done = switch_on_again.all_of(
+                {name: self._left_host(variables, name, left) for name, left in found.items()},
+                float(self._value(variables, "ssd_host_timeout_s")),
+                self._task.check_mode,
+                lambda line: self._display.display(printable.line(line)),
+            )
+            for name in done.is_on:
+                marks[name].clear()
+        finally:
+            for name in found:
+                marks[name].release()
+        problem = printable.line("; ".join(done.problems), 1000)
+        return {"changed": bool(done.switched), "state": "restored", "cuts": 0, "problem": problem}
+
+    def _left_host(self, variables: Result, name: str, left: left_off.LeftOff) -> switch_on_again.Host:
+        own = variables["hostvars"][name]
+        state_dir = str(self._value(own, "ssd_state_dir"))
+        reach = CutReach(left.uuid, left.serials, None, [], [], 0, [], 0)
+        connection = HostConnection(self, variables, name)
+        command = remote_status.command(state_dir, left.run_id)
+        return switch_on_again.Host(
+            left,
+            switches.BmcSwitch(self._access(own), reach, 0.0),
+            lambda: remote_status.parse(*connection.run(command)).boot_id,
+        )
+
+    def _results_dir(self, variables: Result) -> str:
+        return os.path.abspath(os.path.expanduser(str(self._value(variables, "ssd_results_dir"))))
+
+    def _switch(
+        self, host: Host, mode: str, variables: Result, asked: PlannedPowerCut | None = None
+    ) -> switches.PowerSwitch:
+        """Return what cuts the power in a mode; asked: None: it is only proved. Raises NotCut."""
         reach = host.reach()
         if mode == "warm":
             return switches.ResetSwitch(host.reset)
         if mode != "hard":
             raise switches.NotCut(f"power_cut.mode: {mode} is not available in this version")
         off_s = float(self._value(variables, "vendor_power_cycle_off_s"))
-        return switches.BmcSwitch(self._access(variables), reach, off_s)
+        mark = CutMark(host, left_off.Mark(self._results_dir(variables), host.name), asked, reach) if asked else None
+        return switches.BmcSwitch(self._access(variables), reach, off_s, mark)
 
     def _access(self, variables: Result) -> BmcAccess:
         names = ("protocol", "address", "user", "password", "system", "ca_path")
@@ -127,6 +172,24 @@ class ActionModule(host_job.ActionModule):
         return self._templar.template(variables[name]) if name in variables else argument_specs.default(name)
 
 
+class CutMark:
+    """The mark of this task's host, which has to hold what it takes to switch it on again."""
+
+    def __init__(self, host: Host, mark: left_off.Mark, asked: PlannedPowerCut, reach: CutReach) -> None:
+        self._host, self._mark, self._back_s, self._reach = host, mark, asked.back_s, reach
+
+    def set(self) -> None:
+        """Make it. Raises OSError."""
+        host, reach = self._host, self._reach
+        self._mark.set(
+            left_off.LeftOff(host.run_id, now(), host.boot_id(), self._back_s, reach.uuid, list(reach.serials))
+        )
+
+    def clear(self) -> None:
+        """Take it back."""
+        self._mark.clear()
+
+
 class Host:
     """The host of this task, over its own connection."""
 
@@ -134,7 +197,7 @@ class Host:
         self, action: ActionModule, variables: Result, state_dir: str, run_id: str = "", folder: str = ""
     ) -> None:
         self._action, self._variables, self._parent = action, variables, os.getppid()
-        self.name = variables["inventory_hostname"]
+        self.name, self.run_id = variables["inventory_hostname"], run_id
         self._arguments = {"state_dir": state_dir, "run_id": run_id}
         self._order = host_job.Order(self.name, run_id, folder, True, None)
         self._records = os.path.join(folder, FOLDER, f"{own_slug(self.name)}.jsonl")
@@ -160,6 +223,11 @@ class Host:
         if seen.silent_since is not None or seen.answer is None:
             return None
         return t.cast(remote_status.HostStatus, seen.answer)
+
+    def boot_id(self) -> str:
+        """Return the boot in which it was seen last; "": it was not."""
+        answer = self._sweep.hosts[self.name].answer
+        return answer.boot_id if answer else ""
 
     def forget(self) -> None:
         """Give up connections to the boot before: a master of ssh would wait for it."""

@@ -17,6 +17,7 @@ from ansible.utils.display import Display
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.states import DEAD
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs, core_internals
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.power import left_off
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import printable
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import progress, remote_status
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch.connections import HostConnection
@@ -56,6 +57,8 @@ class ActionModule(ActionBase):
         except ValueError as error:
             raise AnsibleError(str(error)) from error
         asks = {name: self._asker(variables, name, args) for name in dict.fromkeys(names)}
+        given = variables.get("ssd_results_dir") or argument_specs.default("ssd_results_dir")
+        results_dir = os.path.expanduser(str(self._templar.template(given)))
         sweep = Sweep(asks, lambda seen: seen.state in progress.ENDED_STATES, args["host_timeout_s"])
         interval_s = args["interval_s"]
         if interval_s is None:
@@ -65,7 +68,7 @@ class ActionModule(ActionBase):
         what = f"run {args['run_id']} on {len(asks)} host{'' if len(asks) == 1 else 's'}, every {interval_s:g} s"
         core_internals.show(f"Watching {what}; the measurement does not depend on it")
         try:
-            _watch(sweep, interval_s, args["give_up_s"], args["for_s"])
+            _watch(sweep, interval_s, args["give_up_s"], args["for_s"], lambda name: left_off.said(results_dir, name))
         finally:
             sweep.close()
         return dict(_result_of(sweep), changed=False)
@@ -101,9 +104,9 @@ def _raiser(error: Exception) -> t.Callable[[], remote_status.HostStatus]:
     return ask
 
 
-def _watch(sweep: Sweep, interval_s: float, give_up_s: float, for_s: float) -> None:
+def _watch(sweep: Sweep, interval_s: float, give_up_s: float, for_s: float, is_off: t.Callable[[str], str]) -> None:
     """Look and print until every host has ended, all that are left have been silent for too long, or for_s are over (0:
-    never).
+    never). is_off: what is known of the power of a host that is silent; "": nothing.
     """
     parent, until = os.getppid(), time.monotonic() + for_s
     while True:
@@ -111,7 +114,7 @@ def _watch(sweep: Sweep, interval_s: float, give_up_s: float, for_s: float) -> N
         sweep.round()
         if os.getppid() != parent:
             raise AnsibleError("ansible-playbook was killed: nobody sees what is printed here")
-        for line in progress.lines(_views(sweep), datetime.datetime.now()):
+        for line in progress.lines(_views(sweep, is_off), datetime.datetime.now()):
             core_internals.show(printable.line(line))
         if sweep.all_ended():
             return
@@ -128,13 +131,14 @@ def _watch(sweep: Sweep, interval_s: float, give_up_s: float, for_s: float) -> N
         sweep.pause(max(0.0, began + interval_s - time.monotonic()))
 
 
-def _views(sweep: Sweep) -> list[progress.HostView]:
-    return [_view(sweep, host) for host in sweep.hosts.values()]
+def _views(sweep: Sweep, is_off: t.Callable[[str], str]) -> list[progress.HostView]:
+    return [_view(sweep, host, is_off) for host in sweep.hosts.values()]
 
 
-def _view(sweep: Sweep, host: Watched) -> progress.HostView:
-    seen = host.answer or remote_status.HostStatus(UNKNOWN, None)
-    return progress.HostView(host.name, seen.state, seen.status, sweep.silent_s(host), host.problem)
+def _view(sweep: Sweep, host: Watched, is_off: t.Callable[[str], str]) -> progress.HostView:
+    seen, silent_s = host.answer or remote_status.HostStatus(UNKNOWN, None), sweep.silent_s(host)
+    problem = (is_off(host.name) if silent_s is not None else "") or host.problem
+    return progress.HostView(host.name, seen.state, seen.status, silent_s, problem)
 
 
 def _result_of(sweep: Sweep) -> dict[str, t.Any]:

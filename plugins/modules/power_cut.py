@@ -28,8 +28,10 @@ options:
     description:
       - V(played) plays all cycles.
       - V(proved) only checks that it could, before anything is erased for it.
+      - V(restored) switches on each host of the play that a power cut left off, as the controller was killed in it, and
+        waits until it answers; once for all hosts. In check mode it only says which they are.
     type: str
-    choices: [played, proved]
+    choices: [played, proved, restored]
     default: played
   run_id:
     description: The run's id. Required for O(state=played).
@@ -50,6 +52,11 @@ seealso:
 """
 
 EXAMPLES = r"""
+- name: Switch on what an interrupted power cut left off
+  ssdlab.fleet.power_cut:
+    state: restored
+  run_once: true
+
 - name: Check that the BMC is this host's
   ssdlab.fleet.power_cut:
     state: proved
@@ -64,7 +71,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 state:
-  description: V(played) or V(proved), as it was asked for.
+  description: V(played), V(proved) or V(restored), as it was asked for.
   returned: always
   type: str
   sample: played
@@ -74,7 +81,7 @@ cuts:
   type: int
   sample: 20
 problem:
-  description: Why it ended before the host job did; empty if it did not.
+  description: Why it ended before the host job did, or which hosts are still off; empty if nothing is wrong.
   returned: always
   type: str
   sample: ""

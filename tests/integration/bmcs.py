@@ -33,8 +33,8 @@ class Bmc:
     is there, nothing shuts it down.
     """
 
-    def __init__(self, folder):
-        self.folder, self.deaf = folder, folder / "deaf"
+    def __init__(self, folder, system=SYSTEM):
+        self.folder, self.deaf, self.system = folder, folder / "deaf", system
         self._configure()
         with bound_socket(socket.SOCK_STREAM) as probe:
             self.port = probe.getsockname()[1]
@@ -51,7 +51,7 @@ class Bmc:
         digest = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()
         users = self.folder / "users"
         users.write_text(f"{USER}:{digest}\n")
-        system = {"uuid": SYSTEM, "name": "fake", "power_state": "On", "external_notifier": False, "nics": []}
+        system = {"uuid": self.system, "name": "fake", "power_state": "On", "external_notifier": False, "nics": []}
         settings = {
             "FAKE_DRIVER": True,
             "AUTH_FILE": str(users),
@@ -83,7 +83,7 @@ class Bmc:
         return subprocess.Popen(argv, stdout=open(self.folder / "sushy.log", "w"), stderr=subprocess.STDOUT)
 
     def power(self):
-        request = urllib.request.Request(f"https://localhost:{self.port}/redfish/v1/Systems/{SYSTEM}")
+        request = urllib.request.Request(f"https://localhost:{self.port}/redfish/v1/Systems/{self.system}")
         request.add_header("Authorization", "Basic " + base64.b64encode((f"{USER}:{PASSWORD}").encode()).decode())
         try:
             with urllib.request.urlopen(

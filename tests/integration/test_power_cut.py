@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 
 import pytest
 import simulated_ssd as simulator
@@ -19,6 +20,8 @@ from host_jobs import MIB
 from sshd import SSHD
 from volatile_cache import LIES
 from waiting import wait_until
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.processes import children, signal_all
 
 pytestmark = pytest.mark.skipif(
     not SSHD or os.geteuid() != 0 or not shutil.which("openssl"), reason="needs root, sshd and openssl"
@@ -147,6 +150,43 @@ def test_a_controller_that_dies_between_two_cuts_is_followed_by_the_next_play(la
     code, output = lab.site.play("qualify", "-e", f"ssd_run_id={run.parent.name}")
     assert code == 0 and lab.verdicts()[drive["backing_file"]]["verdict"] == "pass", output
     assert lab.machine.powers == ["Off", "On"] * 2
+
+
+def kill(process):
+    """End a playbook and its workers, which have sessions of their own, as when the controller dies."""
+    found = [process.pid]
+    for pid in found:
+        found += children(pid)
+    signal_all(found, signal.SIGKILL)
+    process.wait()
+
+
+def test_a_host_that_a_dead_controller_left_off_is_told_and_switched_on(lab):
+    """But not by a BMC that is another host's by then."""
+    drive, other = lab.drive(), lab.site.folder / "other-bmc"
+    lab.site.vars["vendor_power_cycle_off_s"] = 300
+    process = lab.site.start("qualify")
+    wait_until(lambda: lab.machine.powers == ["Off"], "the cut", process=process, said=lambda: lab.site.said)
+    kill(process)
+    lab.site.vars["vendor_power_cycle_off_s"] = 1
+    (run,) = [path.parent.name for path in lab.site.results.glob("*/run.json")]
+    again = ("-e", f"ssd_run_id={run}")
+    for playbook, arguments in (("preflight", ["-e", "ssd_mode=plan"]), ("watch", [*again, "-e", "ssd_give_up_s=1"])):
+        _code, output = lab.site.play(playbook, *arguments)
+        assert f"run {run} cut its power at 20" in output and "restore.yml switches it on" in output, output
+    other.mkdir()
+    wrong = Bmc(other, OTHER)
+    try:
+        with_wrong = {"vendor_bmc_address": f"localhost:{wrong.port}", "vendor_bmc_ca_path": str(other / "cert.pem")}
+        _code, output = lab.site.play("restore", "-e", json.dumps(with_wrong))
+        assert "it is left off" in output and "it is another machine's" in output, output
+    finally:
+        wrong.end()
+    assert lab.machine.powers == ["Off"]
+    code, output = lab.site.play("qualify", *again)
+    assert code == 0 and "it is switched on; waiting until it answers" in output, output
+    assert lab.verdicts()[drive["backing_file"]]["verdict"] == "pass" and lab.machine.powers == ["Off", "On"] * 2
+    assert "cut its power" not in lab.site.play("restore")[1]
 
 
 def test_no_play_cuts_the_machine_that_it_runs_on(lab):

@@ -154,7 +154,7 @@ class Guest:
         """Kill QEMU: what it holds itself is lost; what this machine's kernel has of its files stays."""
         self.process.kill()
         self.process.wait()
-        self.process = None
+        self._close_connections()
 
     def close(self) -> None:
         """Nothing stays: no process, no file, no lock."""

@@ -69,7 +69,7 @@ class Nvme:
         made = []
         for index, space in enumerate(self.namespaces):
             space.file = space.file or folder / f"{self.id}-{index + self.first_nsid}.raw"
-            if not space.file.exists():
+            if not space.backend and not space.file.exists():
                 with space.file.open("wb") as out:
                     out.truncate(space.size_bytes)
             behind = space.backend or {
@@ -90,7 +90,8 @@ class Nvme:
                     "driver": "raw",
                     "node-name": f"{self.id}n{index}",
                     "discard": "unmap",
-                    "cache": {"no-flush": True},
+                    # A drive of a program's own hears each flush.
+                    "cache": {"no-flush": not space.backend},
                     "file": behind,
                 }
             )

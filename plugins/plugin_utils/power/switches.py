@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
+import threading
 import time
 import typing as t
 
@@ -44,20 +47,31 @@ def bmc_of(access: BmcAccess) -> Bmc:
     return IpmiBmc(access) if access.protocol == "ipmi" else RedfishBmc(access)
 
 
+class Mark(t.Protocol):
+    """What tells of a host that is switched off, should this process end before it is on again."""
+
+    def set(self) -> None:
+        """Make it. Raises OSError."""
+
+    def clear(self) -> None:
+        """Take it back."""
+
+
 class BmcSwitch:
-    """The power of a whole host, by its BMC. reach: as the host told it while it was on."""
+    """The power of a host, by its BMC. reach: as the host told it while it was on. mark: of a host that is cut."""
 
     def __init__(
         self,
         access: BmcAccess,
         reach: CutReach,
         off_s: float,
+        mark: Mark | None = None,
         bmc: Bmc | None = None,
         clock: t.Callable[[], float] = time.monotonic,
         sleep: t.Callable[[float], None] = time.sleep,
     ) -> None:
         self._access, self._reach, self._off_s = access, reach, off_s
-        self._bmc, self._clock, self._sleep = bmc, clock, sleep
+        self._mark, self._bmc, self._clock, self._sleep = mark, bmc, clock, sleep
 
     def prove(self) -> None:
         """Check, anew before each cut as addresses move, that the BMC is this host's. Raises NotCut."""
@@ -77,9 +91,22 @@ class BmcSwitch:
         """Switch off hard, wait, and switch on again. Raises NotCut."""
         self.prove()
         bmc = t.cast(Bmc, self._bmc)
-        self._switch(bmc.force_off, OFF, SWITCH_S)
-        self._sleep(self._off_s)
-        self._switch(bmc.switch_on, ON, ON_S)
+        if self._mark:
+            try:
+                self._mark.set()
+            except OSError as error:
+                raise NotCut(f"{error.filename or 'its mark'} can't be written: {error.strerror}") from None
+        with _signals_held():
+            self._switch(bmc.force_off, OFF, SWITCH_S)
+            self._sleep(self._off_s)
+            self._switch(bmc.switch_on, ON, ON_S)
+        if self._mark:
+            self._mark.clear()
+
+    def switch_on(self) -> None:
+        """Switch on a host that was left off, where the BMC is still its own. Raises NotCut."""
+        self.prove()
+        self._switch(t.cast(Bmc, self._bmc).switch_on, ON, ON_S)
 
     def _switch(self, order: t.Callable[[], None], state: str, limit_s: float) -> None:
         """Give an order until the BMC says that it was done: it may be late, or lose one."""
@@ -102,6 +129,24 @@ class BmcSwitch:
                     what = f"the BMC {self._access.address} did not switch the power {state} within {limit_s:g} s"
                     raise NotCut(f"{what}: {said}", is_off=state == ON)
                 self._sleep(ASK_EVERY_S)
+
+
+@contextlib.contextmanager
+def _signals_held() -> t.Iterator[None]:
+    """Keep back what ends a play until its host is on again."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # Python's handlers run in the main thread alone
+        return
+    came: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    handlers = {number: signal.signal(number, lambda *received: came.append(received[0])) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for late in came:
+            signal.raise_signal(late)
 
 
 class ResetSwitch:

@@ -38,6 +38,7 @@ class Machine:
         self.now, self.boot, self.power_is, self.boots_s = 0.0, 1, "on", boots_s
         self.cuts, self.back_at, self.running, self.steps, self.ends_after = [], 0.0, True, steps, ends_after
         self.looks, self.script, self.said, self.notes, self.uuid, self.starts = 0, [], [], [], UUID, 0
+        self.marks = []
 
     def clock(self):
         return self.now
@@ -67,6 +68,13 @@ class Machine:
     def forget(self):
         pass
 
+    # its mark, and in which state the power was then
+    def set(self):
+        self.marks.append(self.power_is)
+
+    def clear(self):
+        self.marks.append(self.power_is)
+
     # the BMC
     def _ask(self):
         answer = self.script.pop(0) if self.script else None
@@ -91,7 +99,7 @@ class Machine:
 
     def play(self, reach_uuid=UUID):
         reach = CutReach(reach_uuid, [], None, [], [], 0, [], 0)
-        switch = switches.BmcSwitch(ACCESS, reach, 15.0, self, self.clock, self.sleep)
+        switch = switches.BmcSwitch(ACCESS, reach, 15.0, self, self, self.clock, self.sleep)
         fixed = {"clock": self.clock, "sleep": self.sleep, "uniform": lambda least, most: (least + most) / 2}
         return cut_cycles.Cycles(self, switch, ASKED, self.said.append, self.notes.append, **fixed).play()
 
@@ -99,6 +107,7 @@ class Machine:
 def test_each_cycle_is_cut_once_and_the_job_goes_on():
     machine = Machine()
     assert machine.play() == cut_cycles.Played(3)
+    assert machine.marks == ["on"] * 6
     assert machine.starts == 3 and [note["cycle"] for note in machine.notes] == [1, 2, 3]
     assert all(30 <= note["back_s"] < 35 for note in machine.notes)
 

@@ -1,0 +1,78 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Switches on what a power cut left off (left_off.py), each by its own BMC, and waits until it answers."""
+
+from __future__ import annotations
+
+import time
+import typing as t
+
+from ..watch.poller import Sweep
+from .left_off import HOW_ON, LeftOff
+from .switches import BmcSwitch, NotCut
+
+ASK_EVERY_S = 2.0
+
+
+class Host(t.NamedTuple):
+    """One that was left off. boot_id: asks it for its present boot; raises where it does not answer."""
+
+    left: LeftOff
+    switch: BmcSwitch
+    boot_id: t.Callable[[], str]
+
+
+class Done(t.NamedTuple):
+    """What came of it. switched: by this play; is_on: those, and who answers in another boot; problems: the rest's."""
+
+    switched: list[str]
+    is_on: list[str]
+    problems: list[str]
+
+
+def all_of(
+    hosts: t.Mapping[str, Host],
+    timeout_s: float,
+    only_tells: bool,
+    tell: t.Callable[[str], None],
+    clock: t.Callable[[], float] = time.monotonic,
+) -> Done:
+    """Switch them on, and wait for each as long as its run would have. timeout_s: of a question to a host."""
+    switched, why = [], {}
+    for name, host in hosts.items():
+        tell(f"{name}: {host.left.text}{f'; {HOW_ON}' if only_tells else ''}")
+        if only_tells:
+            continue
+        try:
+            host.switch.switch_on()
+        except NotCut as error:
+            why[name] = f"{name}: it is left off: {error}; switch it on by hand"
+        else:
+            switched.append(name)
+            tell(f"{name}: it is switched on; waiting until it answers")
+    back = _back({} if only_tells else hosts, set(switched), timeout_s, clock)
+    problems = [text for name, text in why.items() if name not in back]
+    for name in switched:
+        if name not in back:
+            problems.append(f"{name}: it is switched on, and gave no answer for {hosts[name].left.back_s:g} s")
+    for text in problems:
+        tell(text)
+    return Done(switched, [name for name in hosts if name in back or name in switched], problems)
+
+
+def _back(hosts: t.Mapping[str, Host], switched: set[str], timeout_s: float, clock: t.Callable[[], float]) -> set[str]:
+    """Return who answers in another boot. Those that were not switched on are asked once: somebody may have done it."""
+    asks = {name: host.boot_id for name, host in hosts.items()}
+    sweep = Sweep(asks, lambda _boot_id: True, timeout_s)
+    until = {name: clock() + host.left.back_s for name, host in hosts.items() if name in switched}
+    try:
+        while asks:
+            sweep.round()
+            waits = [name for name, end in until.items() if not sweep.hosts[name].ended and clock() < end]
+            if not waits:
+                break
+            sweep.pause(ASK_EVERY_S)
+    finally:
+        sweep.close()
+    return {name for name, host in hosts.items() if sweep.hosts[name].answer not in (None, host.left.boot_id)}
