@@ -142,7 +142,7 @@ class ActionModule(host_job.ActionModule):
         return switch_on_again.Host(
             left,
             switches.BmcSwitch(self._access(own), reach, 0.0),
-            lambda: remote_status.parse(*connection.run(command)).boot_id,
+            lambda: remote_status.parse(*connection.run(command)),
         )
 
     def _results_dir(self, variables: Result) -> str:
@@ -181,9 +181,7 @@ class CutMark:
     def set(self) -> None:
         """Make it. Raises OSError."""
         host, reach = self._host, self._reach
-        self._mark.set(
-            left_off.LeftOff(host.run_id, now(), host.boot_id(), self._back_s, reach.uuid, list(reach.serials))
-        )
+        self._mark.set(left_off.LeftOff(host.run_id, now(), self._back_s, reach.uuid, list(reach.serials)))
 
     def clear(self) -> None:
         """Take it back."""
@@ -223,11 +221,6 @@ class Host:
         if seen.silent_since is not None or seen.answer is None:
             return None
         return t.cast(remote_status.HostStatus, seen.answer)
-
-    def boot_id(self) -> str:
-        """Return the boot in which it was seen last; "": it was not."""
-        answer = self._sweep.hosts[self.name].answer
-        return answer.boot_id if answer else ""
 
     def forget(self) -> None:
         """Give up connections to the boot before: a master of ssh would wait for it."""

@@ -103,6 +103,50 @@ def test_redfish_is_asked_as_its_documents_say(service):
     assert service.asked == [(ACTION, {"ResetType": "ForceOff"}), (ACTION, {"ResetType": "On"})]
 
 
+def log(name, *messages, count=None):
+    """A log of these entries, each a second after the one before."""
+    place = f"/redfish/v1/Logs/{name}"
+    entries = [{"Message": text, "Created": f"2026-11-29T01:00:{second:02}Z"} for second, text in enumerate(messages)]
+    page = {"Members": entries[: count or None], "Members@odata.count": len(entries)}
+    found = {place: {"Id": name, "Entries": {"@odata.id": f"{place}/Entries"}}, f"{place}/Entries": page}
+    return {**found, f"{place}/Entries?$skip={len(entries) - 1}": {"Members": entries[-1:]}}
+
+
+def with_logs(owner, *logs):
+    """What answers where an owner has these logs."""
+    members = [{"@odata.id": next(iter(one))} for one in logs]
+    links = {owner: {**RIGHT.get(owner, {}), "LogServices": {"@odata.id": f"{owner}/LogServices"}}}
+    return {**links, f"{owner}/LogServices": {"Members": members}, **{path: one[path] for one in logs for path in one}}
+
+
+MANAGER = "/redfish/v1/Managers/1"
+SEL, CONSOLE = log("SEL", "old", "Power supply 2 failed"), log("HostLogger", "a", "b", "no boot\x1b[2J device", count=1)
+
+
+@pytest.mark.parametrize(
+    ("answers", "told"),
+    [
+        ({}, ""),
+        (with_logs(PLACE, SEL), "the last entry of the log (SEL, 2026-11-29T01:00:01Z): Power supply 2 failed"),
+        (
+            with_logs(PLACE, SEL, CONSOLE),
+            "the last line of its console (HostLogger, 2026-11-29T01:00:02Z): no boot\\x1b[2J device",
+        ),
+        (with_logs(PLACE, {"/redfish/v1/Logs/none": 503}), ""),
+        (with_logs(PLACE, {"/x": {"Id": ["x"], "Entries": {"@odata.id": "/y"}}, "/y": {"Members": [1, {"a": 2}]}}), ""),
+    ],
+)
+def test_the_last_line_of_a_host_is_what_its_bmc_keeps(service, answers, told):
+    service.answers.update(answers)
+    assert service.bmc().last_line() == told
+
+
+def test_the_logs_of_a_manager_are_read_too(service):
+    service.answers.update(with_logs(MANAGER, CONSOLE))
+    service.answers[PLACE] = {**RIGHT[PLACE], "Links": {"ManagedBy": [{"@odata.id": MANAGER}]}}
+    assert "no boot" in service.bmc().last_line()
+
+
 def system(**more):
     return {PLACE: {**RIGHT[PLACE], **more}}
 

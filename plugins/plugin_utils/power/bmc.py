@@ -54,6 +54,9 @@ class Bmc(t.Protocol):
     def switch_on(self) -> None:
         """Have the power switched on."""
 
+    def last_line(self) -> str:
+        """Return what it has last on record of the host; "": it keeps nothing."""
+
 
 def problem(access: BmcAccess) -> str:
     """Return which of a BMC's variables are missing; "": none."""

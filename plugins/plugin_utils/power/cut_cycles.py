@@ -97,7 +97,12 @@ class Cycles:
 
     def _silent(self, cuts: int) -> str:
         after = "after its power was cut" if cuts else "although its power was not cut by this play"
-        return f"the host gave no answer for {self.asked.back_s:g} s {after}; look at its console"
+        return f"the host gave no answer for {self.asked.back_s:g} s {after}; {self._console()}"
+
+    def _console(self) -> str:
+        """Return where to look, and what the BMC tells of it."""
+        told = self.switch.last_line()
+        return f"look at its console; {told}" if told else "look at its console"
 
     def _start(self, deaths: int, seen: HostStatus) -> str:
         """Have the job go on; return why that is of no use."""
@@ -136,7 +141,7 @@ class Cycles:
         if seen is not None:
             why = "the host answers, and has not booted anew: it was not its power that was cut"
         else:
-            why = f"the host did not come back within {self.asked.back_s:g} s (power_cut.back_s); look at its console"
+            why = f"the host did not come back within {self.asked.back_s:g} s (power_cut.back_s); {self._console()}"
         self.note({**record, "problem": why})
         return Played(1, f"cut {cycle}: {why}", is_back=seen is not None)
 

@@ -23,13 +23,12 @@ HOW_ON = "restore.yml switches it on, and so does the next play of qualify.yml w
 
 @dataclass(frozen=True)
 class LeftOff:
-    """A host that is switched off: by which run and when, in which boot, how long it may take to come back, and what
-    DMI said on it, by which its BMC is proved again.
+    """A host that is switched off: by which run and when, how long it may take to come back, and what DMI said on it,
+    by which its BMC is proved again.
     """
 
     run_id: str
     time: str
-    boot_id: str
     back_s: float
     uuid: str | None
     serials: list[str]

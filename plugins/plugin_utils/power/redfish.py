@@ -16,6 +16,7 @@ import typing as t
 from urllib.parse import urlsplit
 
 from ..validation import printable
+from . import redfish_log
 from .bmc import OFF, ON, BmcAccess, BmcError, BmcIdentity
 
 ROOT = "/redfish/v1/"
@@ -59,6 +60,10 @@ class RedfishBmc:
     def switch_on(self) -> None:
         """Have the power switched on."""
         self._do("On")
+
+    def last_line(self) -> str:
+        """Return what it has last on record of the host: of its console where it keeps that."""
+        return redfish_log.last_line(self._system(), lambda path: self._asked("GET", path))
 
     def _do(self, kind: str) -> None:
         self._asked("POST", self._reset(self._system(), kind), {"ResetType": kind})

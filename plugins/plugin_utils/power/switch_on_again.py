@@ -16,15 +16,15 @@ ASK_EVERY_S = 2.0
 
 
 class Host(t.NamedTuple):
-    """One that was left off. boot_id: asks it for its present boot; raises where it does not answer."""
+    """One that was left off. ask: whatever it answers; raises where it does not."""
 
     left: LeftOff
     switch: BmcSwitch
-    boot_id: t.Callable[[], str]
+    ask: t.Callable[[], t.Any]
 
 
 class Done(t.NamedTuple):
-    """What came of it. switched: by this play; is_on: those, and who answers in another boot; problems: the rest's."""
+    """What came of it. switched: by this play; is_on: those, and who answers; problems: of the rest."""
 
     switched: list[str]
     is_on: list[str]
@@ -62,9 +62,9 @@ def all_of(
 
 
 def _back(hosts: t.Mapping[str, Host], switched: set[str], timeout_s: float, clock: t.Callable[[], float]) -> set[str]:
-    """Return who answers in another boot. Those that were not switched on are asked once: somebody may have done it."""
-    asks = {name: host.boot_id for name, host in hosts.items()}
-    sweep = Sweep(asks, lambda _boot_id: True, timeout_s)
+    """Return who answers. Those that were not switched on are asked once: somebody may have done it."""
+    asks = {name: host.ask for name, host in hosts.items()}
+    sweep = Sweep(asks, lambda _answer: True, timeout_s)
     until = {name: clock() + host.left.back_s for name, host in hosts.items() if name in switched}
     try:
         while asks:
@@ -75,4 +75,4 @@ def _back(hosts: t.Mapping[str, Host], switched: set[str], timeout_s: float, clo
             sweep.pause(ASK_EVERY_S)
     finally:
         sweep.close()
-    return {name for name, host in hosts.items() if sweep.hosts[name].answer not in (None, host.left.boot_id)}
+    return {name for name, seen in sweep.hosts.items() if seen.ended}

@@ -41,6 +41,9 @@ class PowerSwitch(t.Protocol):
     def cut(self) -> None:
         """Cut it, and bring it back."""
 
+    def last_line(self) -> str:
+        """Return what is on record of a host that did not come back; "": nothing."""
+
 
 def bmc_of(access: BmcAccess) -> Bmc:
     """Return the BMC that a host's variables name."""
@@ -103,6 +106,13 @@ class BmcSwitch:
         if self._mark:
             self._mark.clear()
 
+    def last_line(self) -> str:
+        """Return what the BMC has last on record of the host."""
+        try:
+            return self._bmc.last_line() if self._bmc else ""
+        except BmcError:
+            return ""
+
     def switch_on(self) -> None:
         """Switch on a host that was left off, where the BMC is still its own. Raises NotCut."""
         self.prove()
@@ -161,3 +171,7 @@ class ResetSwitch:
     def cut(self) -> None:
         """Have the kernel reset the machine."""
         self._reset()
+
+    def last_line(self) -> str:
+        """Return "": nobody is asked."""
+        return ""

@@ -97,6 +97,9 @@ class Machine:
         if self.power_is == "off" and self._ask() != "lost":
             self.power_is, self.boot, self.back_at = "on", self.boot + 1, self.now + self.boots_s
 
+    def last_line(self):
+        return "the last line of its console (SOL): GRUB error"
+
     def play(self, reach_uuid=UUID):
         reach = CutReach(reach_uuid, [], None, [], [], 0, [], 0)
         switch = switches.BmcSwitch(ACCESS, reach, 15.0, self, self, self.clock, self.sleep)
@@ -128,6 +131,7 @@ def test_a_host_that_is_not_back_is_told_and_not_waited_for_any_longer():
     machine = Machine(boots_s=1e9)
     played = machine.play()
     assert played.cuts == 1 and not played.is_back and "did not come back within 100 s" in played.problem
+    assert "look at its console; the last line of its console (SOL): GRUB error" in played.problem
     assert machine.notes[-1]["problem"] in played.problem and machine.now < 200
 
 
