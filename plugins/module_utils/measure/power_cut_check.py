@@ -111,7 +111,7 @@ class History:
         self._newest[block] = frozenset((generation,))
 
     def _trim(self, block: int, is_flushed: bool, is_blank: bool) -> None:
-        newest = frozenset((BLANK,)) if is_blank else self.newest(block) | {BLANK}
+        newest = frozenset((BLANK,)) if is_blank and is_flushed else self.newest(block) | {BLANK}
         if is_flushed:
             self._allowed[block], self._why[block] = set(newest), _BY_TRIM if is_blank else _BY_FLUSH
         else:
