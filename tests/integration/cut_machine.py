@@ -23,6 +23,7 @@ from sshd import answers, configured
 from waiting import wait_until
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import BOOT_ID
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.locks import LOCK_DIR
 
 BOOT_S = 4
 NAMESPACE = "unshare --mount --pid --fork --kill-child=SIGKILL --mount-proc".split()
@@ -35,8 +36,8 @@ class CutMachine(threading.Thread):
         super().__init__(daemon=True)
         self.folder, self.drives, self.bmc = folder, [], None
         self.powers, self.ended, self.process = [], threading.Event(), None
-        # What becomes of an order to come on.
-        self.may_boot = True
+        # What becomes of an order to come on; drives that do not survive the next cut, as of self.drives.
+        self.may_boot, self.doomed = True, []
         (folder / "dmi/dmi/id").mkdir(parents=True)
         (folder / "dmi/dmi/id/product_uuid").write_text(f"{system}\n")
         self.boot_id = folder / "boot_id"
@@ -57,6 +58,8 @@ class CutMachine(threading.Thread):
             f"cp -r {shlex.quote(str(self.folder / 'dmi/dmi'))} $at/up/",
             "mount -t overlay overlay -o lowerdir=/sys/class,upperdir=$at/up,workdir=$at/work /sys/class",
             "umount -l $at; rmdir $at",
+            # Of this boot, and of no other machine.
+            f"mkdir -p {LOCK_DIR}; mount -t tmpfs tmpfs {LOCK_DIR}",
             f"exec {shlex.join(self.command)}",
         ]
         with open(self.folder / "sshd/log", "a") as log:
@@ -77,6 +80,8 @@ class CutMachine(threading.Thread):
         self.reset()
         for directory, name in self.drives:
             simulator.cut_power(directory, name)
+        while self.doomed:
+            simulator.destroy(*self.doomed.pop())
 
     def run(self):
         """Follow the BMC."""

@@ -38,14 +38,14 @@ class Lab:
     def __init__(self, site, machine, drives):
         self.site, self.machine, self.folder = site, machine, drives
 
-    def drive(self, name="drive", lies=""):
+    def drive(self, name="drive", lies="", host="server", machine=None):
         """Add a drive; its entry of ssd_drives."""
         more = {"cache_bytes": 8 * MIB, "power_file": simulator.power_file(self.folder, name), "power_lies": lies}
         record = simulator.create(self.folder, name, simulator.model_plugin(16 * MIB, **FAST, **more))
-        self.machine.drives.append((self.folder, name))
+        (machine or self.machine).drives.append((self.folder, name))
         # The server is a PID namespace, which the guard takes for a container.
         entry = {"backing_file": record["backing_file"], "allow": ["unseen_users"]}
-        self.site.hosts["server"]["ssd_drives"].append(entry)
+        self.site.hosts[host]["ssd_drives"].append(entry)
         return entry
 
     def verdicts(self):
@@ -137,6 +137,31 @@ def test_a_host_that_is_not_back_is_an_error_and_the_run_goes_on_once_it_is(lab)
 
 
 @pytest.mark.long
+def test_a_drive_that_is_gone_fails_and_a_host_that_is_gone_keeps_no_other_waiting(lab, tmp_path):
+    kept, gone = lab.drive("kept"), lab.drive("gone")
+    lab.machine.doomed.append((lab.folder, "gone"))
+    (tmp_path / "second").mkdir()
+    (tmp_path / "second-bmc").mkdir()
+    second = CutMachine(tmp_path / "second", OTHER)
+    second.bmc, second.may_boot = Bmc(tmp_path / "second-bmc", OTHER), False
+    lab.site.vars["ssd_plan"] = [{**TEST, "power_cut": {**SHORT, "back_s": 30}}]
+    own = {"ssd_drives": [], "ssd_state_dir": str(tmp_path / "second-state")}
+    lab.site.hosts["second"] = {**second.variables, **second.bmc_variables(), **own}
+    lost = lab.drive("lost", host="second", machine=second)
+    try:
+        second.boot()
+        second.start()
+        code, output = lab.site.play("qualify", "-f", "2", stall_s=600)
+    finally:
+        second.end()
+        second.bmc.end()
+    found = {path: lab.verdicts()[path]["verdict"] for path in (one["backing_file"] for one in (kept, gone, lost))}
+    assert code != 0 and list(found.values()) == ["pass", "fail", "error"], output
+    assert "did not come back after cut 1" in lab.verdicts()[gone["backing_file"]]["reasons"][0], output
+    assert lab.machine.powers == ["Off", "On"] * 2 and second.powers == ["Off", "On"], output
+
+
+@pytest.mark.long
 def test_a_controller_that_dies_between_two_cuts_is_followed_by_the_next_play(lab):
     drive = lab.drive()
     process = lab.site.start("qualify")
@@ -161,6 +186,7 @@ def kill(process):
     process.wait()
 
 
+@pytest.mark.long
 def test_a_host_that_a_dead_controller_left_off_is_told_and_switched_on(lab):
     """But not by a BMC that is another host's by then."""
     drive, other = lab.drive(), lab.site.folder / "other-bmc"

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import pytest
 from bmcs import SYSTEM, Bmc
-from cut_guest import CachedDrive, CutGuest
-from guest_drives import Nvme
+from cut_guest import SIZE, CachedDrive, CutGuest
+from guest_drives import Namespace, Nvme
 from hardware import NEIGHBOUR, PLAIN
 from volatile_cache import LIES
 
-ASKED = {"mode": "hard", "min_write_s": 2, "max_write_s": 5, "back_s": 900}
 # A boot takes a minute under emulation.
 CYCLE_S = 600
 THROUGH, QEMU_FUA = "CACHEOFF", "QEMUFUA"
@@ -56,14 +55,16 @@ def cut(guest, tmp_path):
         guest.start(before)
 
 
-def played(lab, machine, cycles, asked=ASKED):
+def plain(serial, node=0):
+    return Nvme(serial, [Namespace(SIZE)], numa_node=node)
+
+
+def played(lab, cycles, mode, **variables):
     """{serial: its part of the summary} of a play that cuts the power; its exit code and output."""
     lab.timeout_s = CYCLE_S * (cycles + 1)
-    lab.vars.update(
-        machine.variables(),
-        ssd_plan=[{"base": "power-cut", "power_cut": {"cycles": cycles, **asked}}],
-        ssd_power_cut_others="accept",
-    )
+    asked = {"cycles": cycles, "mode": mode, "min_write_s": 2, "max_write_s": 5, "back_s": 900}
+    test = {"base": "power-cut", "power_cut": asked}
+    lab.vars.update(variables, ssd_plan=[test], ssd_power_cut_others="accept")
     code, output = lab.play("qualify")
     return {drive["drive"]: drive for drive in lab.summary()["drives"]}, code, output
 
@@ -71,11 +72,11 @@ def played(lab, machine, cycles, asked=ASKED):
 @pytest.mark.parametrize("cycles", [2, pytest.param(20, marks=pytest.mark.long)])
 def test_the_drives_that_keep_their_promises_pass_and_each_liar_fails(lab, cut, cycles):
     lies = {serial_of(lie): lie for lie in (LIES if cycles > 2 else ["no-flush"])}
-    machine = cut([Nvme(PLAIN), Nvme(NEIGHBOUR, numa_node=1)], {THROUGH: "", QEMU_FUA: "", **lies})
+    machine = cut([plain(PLAIN), plain(NEIGHBOUR, node=1)], {THROUGH: "", QEMU_FUA: "", **lies})
     lab.host["ssd_drives"] = [{"serial": serial} for serial in (PLAIN, QEMU_FUA, *lies)]
     lab.host["ssd_drives"].append({"serial": THROUGH, "write_cache": "off"})
     neighbour = machine.guest.drives[NEIGHBOUR].sha256()
-    found, code, output = played(lab, machine, cycles)
+    found, code, output = played(lab, cycles, "hard", **machine.variables())
     verdicts = {serial: drive["verdict"] for serial, drive in found.items()}
     honest = {PLAIN, THROUGH, *map(serial_of, ALLOWED & set(lies.values()))}
     assert verdicts == {serial: "pass" if serial in honest else "fail" for serial in verdicts}, output
@@ -85,3 +86,17 @@ def test_the_drives_that_keep_their_promises_pass_and_each_liar_fails(lab, cut, 
     assert machine.guest.drives[NEIGHBOUR].sha256() == neighbour
     boots = {event["boot_id"] for event in lab.journal("job_started")}
     assert len(boots) == cycles + 1
+
+
+@pytest.mark.long
+def test_a_reset_by_the_kernel_leaves_the_power_on(lab, cut):
+    """So a drive keeps its cache, and one that ignores flushes is not found."""
+    liar = serial_of("no-flush")
+    machine = cut([plain(PLAIN), plain(NEIGHBOUR, node=1)], {liar: "no-flush"})
+    lab.host["ssd_drives"] = [{"serial": serial} for serial in (PLAIN, liar)]
+    neighbour = machine.guest.drives[NEIGHBOUR].sha256()
+    found, code, output = played(lab, 1, "warm")
+    assert code == 0 and {drive["verdict"] for drive in found.values()} == {"pass"}, output
+    assert "survived 1 power cut" in found[liar]["reasons"][0] and not machine.powers
+    assert machine.guest.drives[NEIGHBOUR].sha256() == neighbour
+    assert len({event["boot_id"] for event in lab.journal("job_started")}) == 2
