@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import typing as t
 
+from ...module_utils.records import base
+from ...module_utils.records.power_cut import PowerCutDetails
+from ...module_utils.run.criteria import power_cut_faults
 from . import svg
 
 Record = dict[str, t.Any]
@@ -29,13 +32,14 @@ def of_test(record: Record) -> Record | None:
     telling = [cycle for cycle in cycles if _wrong(cycle) or not cycle["found"] or not cycle["cut"]]
     shown = cycles if len(cycles) <= MOST_ROWS else (telling + cycles)[:MOST_ROWS]
     shown = sorted({cycle["cycle"]: cycle for cycle in shown}.values(), key=lambda cycle: cycle["cycle"])
-    faulty = any(cycle["lost_flushed"] or _others(cycle) or not cycle["found"] for cycle in cycles)
+    faulty = power_cut_faults(base.parse(PowerCutDetails, found))
     return {
         "rows": [_row(cycle) for cycle in shown],
         "left_out": len(cycles) - len(shown),
         "requested": found["requested_cycles"],
         "done": done,
         "mode": found["mode"],
+        "cache": _cache(cycles[0]),
         "bound_pct": None if faulty or not done else 100 * chance_bound(done),
         **_map(cycles),
         "first": [{"cut": cycle["cycle"], **one} for cycle in cycles for one in cycle.get("first") or ()][:MOST_FIRST],
@@ -55,11 +59,18 @@ def _wrong(cycle: Record) -> int:
     return int(cycle["lost_flushed"] + cycle["lost_acknowledged"] + cycle["torn"] + _others(cycle))
 
 
+def _cache(cycle: Record) -> str:
+    """Return how a drive was cut, so that runs of it can be compared: its write cache, and what it claims."""
+    state = f"write cache {cycle['write_cache'] or 'unknown'}" if cycle["vwc"] is not False else "no volatile cache"
+    return f"{state}, power-loss protection {'claimed' if cycle['plp_claimed'] else 'not claimed'}"
+
+
 def _row(cycle: Record) -> Record:
     counts = {kind: cycle[kind] for kind in _OTHERS if cycle[kind]}
     before, after = cycle["unsafe_shutdowns_before"], cycle["unsafe_shutdowns_after"]
     return {
         **cycle,
+        "last_acknowledgement": cycle["cut_at"][:19].replace("T", " ") if cycle["cut_at"] else "none",
         "shutdowns": "not counted" if before is None or after is None else f"{before:,} → {after:,}",
         "others": ", ".join(f"{count:,} {kind}" for kind, count in counts.items()) or "0",
     }
