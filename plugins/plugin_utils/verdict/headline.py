@@ -34,7 +34,9 @@ _UNHEALTHY = re.compile(r".*\((?P<metric>[a-z][a-z0-9_]*)(?:, (?:max|min) [-0-9.
 # criteria.self_test_text.
 _SELF_TEST_FAILED = re.compile(r"its [a-z]+ self-test failed: ")
 # What run/criteria.py says of power cuts (power_cut_faults).
-_POWER_CUT = re.compile(r"\(in \d+ of \d+ cuts|did not come back after cut|claims power-loss protection")
+_POWER_CUT = re.compile(
+    r"\(in \d+ of \d+ cuts|did not come back after cut|claims power-loss protection|write cache is off, and it lost"
+)
 # Where none is allowed, the name alone says it.
 _NONE_ALLOWED = re.compile(r" max 0(?=[ ):])")
 _SICK = re.compile(r"(?:health|spare): ")

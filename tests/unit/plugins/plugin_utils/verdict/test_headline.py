@@ -54,6 +54,12 @@ def drive(verdict, *reasons, **more):
             "not measured validly: host job failed",
         ),
         (
+            drive(
+                "fail", "power-cut: its write cache is off, and it lost 2 blocks that it had acknowledged, unflushed"
+            ),
+            "failed: lost at a power cut",
+        ),
+        (
             drive("invalid", "iops: its link power management changed from max_performance to med_power_with_dipm"),
             "not measured validly: power state changed",
         ),
