@@ -10,10 +10,10 @@ import time
 import typing as t
 from dataclasses import replace
 
-from ..measure import cell_order, fio
+from ..measure import fio
 from ..measure.disturbances import DISTURBS, IDLE_GAP
 from ..measure.histogram import RoundHistograms
-from ..measure.rounds import cell_s
+from ..measure.rounds import cell_s, cells_in_order
 from ..records import base
 from ..records.base import sparse_json
 from ..records.measurement import Cause, CellDetails, Chosen
@@ -92,7 +92,7 @@ class Measuring:
             began += self._waited_s
             number = self._reducer.count + 1
             histograms = {}
-            for cell in cell_order.of_round(test, lambda name: self._seed(number, name)):
+            for cell in cells_in_order(test, lambda name: self._seed(number, name)):
                 news_s = NEWS_S + 1.1 * cell_s(cell)
                 left_s = self._reducer.time_left_s()
                 shown = {"phase": "measure", "round": number, "cell": cell.id}

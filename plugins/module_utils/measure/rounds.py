@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The rounds of a test: when they end, with which outcome, and the figures of their window. Pure."""
+"""The rounds of a test: the order of their cells, when they end, with which outcome, and the figures of their window.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ import typing as t
 
 from ..records.attempt import CellAverage, Outcome, Saturation, Steadiness, Window
 from ..records.plan import PlannedTest, RoundLimits, Tracked
-from ..records.planned_cell import AnyLoad
+from ..records.planned_cell import AnyLoad, PlannedCell
 from . import hidden_variation, histogram
 from .histogram import Bins
 from .windows import Metrics, Windows
@@ -23,6 +25,13 @@ MOST_TIMES = 2
 STEADY_ITSELF = "; the drive itself was steady"
 # Starting fio, its result and the journal, for each cell.
 CELL_OVERHEAD_S = 0.4
+
+
+def cells_in_order(test: PlannedTest, seed_of: t.Callable[[str], int]) -> list[PlannedCell]:
+    """Return the cells of a round in order: as planned or, of a test with a shuffled order, by the seeds that they have
+    in this round. The journal has the seeds, so the order can be told and repeated.
+    """
+    return sorted(test.cells, key=lambda cell: seed_of(cell.id)) if test.cell_order else list(test.cells)
 
 
 class Rounds:

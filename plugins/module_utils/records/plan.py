@@ -219,7 +219,7 @@ class PlannedTest:
     write_cache: t.Optional[t.Literal["on", "off"]]
     # The test of this drive whose state it goes on from: without it, steady or complete, it is invalid.
     follows: t.Optional[TestName]
-    # Cells run in another order each round (measure/cell_order.py); null: in the order of `cells`.
+    # Cells run in another order each round (measure/rounds.py); null: in the order of `cells`.
     cell_order: OrMissing[t.Literal["shuffled"]] = None
     filesystem: t.Optional[PlannedFilesystem] = None
     array: t.Optional[PlannedArray] = None

@@ -12,7 +12,6 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from ..measure import (
-    cell_order,
     disturbances,
     fio_result,
     health_metrics,
@@ -23,7 +22,7 @@ from ..measure import (
 from ..measure.disturbed_rounds import DisturbedRounds
 from ..measure.journaled_health import JournaledHealth, LinesOfHost
 from ..measure.judged_rounds import JudgedRounds
-from ..measure.rounds import FITTED_END, STEADY_ITSELF, Rounds, is_maximum
+from ..measure.rounds import FITTED_END, STEADY_ITSELF, Rounds, cells_in_order, is_maximum
 from ..records import base
 from ..records.attempt import AttemptResult, CellAverage, LoadOfCell, MeasuredCell, Outcome, Window
 from ..records.events import KernelEvent
@@ -149,7 +148,7 @@ class AttemptReducer:
         if event["round"] != self._rounds.count + 1 or lacking:
             after = f" without {lacking[0]}" if lacking else ""
             raise ValueError(f"round {event['round']} follows round {self._rounds.count}{after}")
-        planned = cell_order.of_round(self._test, dict(self._ran).__getitem__)
+        planned = cells_in_order(self._test, dict(self._ran).__getitem__)
         if [cell.id for cell in planned] != [name for name, _seed in self._ran]:
             raise ValueError(f"round {event['round']} has its cells in another order than planned")
         number, causes = event["round"], [base.parse(Cause, item) for item in event.get("causes") or ()]
