@@ -11,7 +11,6 @@ from ...module_utils.records import base
 from ...module_utils.records.base import Json
 from ..common import drives, units
 from . import (
-    compare_runs,
     host_effects,
     metric_kinds,
     moved_drives,
@@ -317,5 +316,5 @@ def _baseline(judged: pandas.DataFrame, own_id: str, run_id: str, summary: Mappi
             "changes": [],
         }
     before = _before(summary)
-    figures = compare_runs.side_by_side(judged, before)
+    figures = trends.side_by_side(judged, before)
     return {"run": run_id, "changes": _plain(trends.regressions(judged, [before])), "figures": base.to_json(figures)}

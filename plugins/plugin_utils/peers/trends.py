@@ -12,10 +12,12 @@ from __future__ import annotations
 import math
 import typing as t
 
+from ...module_utils.measure.rounds import FITTED_END
 from ..common import drives
 from ..verdict import comparability
 from ..verdict.verdicts import BETTER, CHANGED, OTHERWISE, SAME, UNKNOWN, WORSE
 from . import metric_kinds, robust_statistics
+from .fleet_record import FigureBesideBaseline
 from .long_table import PEERS, complete, counts
 from .scipy_imports import numpy as np
 from .scipy_imports import pandas, special, stats
@@ -34,6 +36,9 @@ _DRIVE = ("model", "serial", "firmware", "conditions", *_FIGURE)
 ROWS_AT_A_TIME = 1_000_000
 # What else makes peers: another capacity is no firmware's doing.
 _ALIKE = tuple(name for name in PEERS if name not in (*SERIES, "firmware"))
+# Of two runs side by side, what the pages show of a test; each of its percentiles would fill them.
+LATENCIES = ("mean_latency_us", "p99_9_latency_us")
+_SHOWN_FIGURE = ["model", "test", "metric"]
 
 
 class Change(t.NamedTuple):
@@ -276,3 +281,40 @@ def _corrected(table: pandas.DataFrame) -> pandas.DataFrame:
     stands[judged] = robust_statistics.discoveries(table.loc[judged, "p"].to_numpy())
     table.loc[table["verdict"].isin(CHANGED) & ~stands, "verdict"] = UNKNOWN
     return table.sort_values("by", ascending=False, kind="stable").reset_index(drop=True)
+
+
+def side_by_side(here: pandas.DataFrame, there: pandas.DataFrame) -> list[FigureBesideBaseline]:
+    """Return the medians of rates and latencies that both runs have, by name, whatever drives they are of and whatever
+    differs. It judges nothing. here, there: long tables (long_table.py).
+    """
+    mine, theirs = (_side_medians(frame) for frame in (here, there))
+    if mine.empty or theirs.empty:
+        return []
+    both = mine.merge(theirs, on=_SHOWN_FIGURE, suffixes=("", "_there"))
+    told = []
+    for row in both.to_dict("records"):
+        if row["value_there"]:
+            changed = comparability.differences(row["conditions"], row["conditions_there"])
+            told.append(
+                FigureBesideBaseline(
+                    **{name: row[name] for name in _SHOWN_FIGURE},
+                    here=float(row["value"]),
+                    there=float(row["value_there"]),
+                    n=int(row["serial"]),
+                    of=int(row["serial_there"]),
+                    by=float(row["value"] / row["value_there"] - 1),
+                    changed=changed,
+                )
+            )
+    return told
+
+
+def _side_medians(frame: pandas.DataFrame) -> pandas.DataFrame:
+    """Of each figure: its median, how many drives have it, and under which conditions the first one was measured."""
+    shown = frame[frame["metric"].map(_is_shown).astype(bool)]
+    grouped = shown.groupby(_SHOWN_FIGURE, sort=False)
+    return grouped.agg({"value": "median", "serial": "nunique", "conditions": "first"}).reset_index()
+
+
+def _is_shown(metric: str) -> bool:
+    return not metric.endswith(FITTED_END) and (metric_kinds.is_rate(metric) or metric.endswith(LATENCIES))
