@@ -10,7 +10,7 @@ import typing as t
 from ...module_utils.records import base
 from ...module_utils.records.results import DriveRecord, HostRecord
 from ...module_utils.run.criteria import MEASURED, usable
-from . import chosen_threads, environment, judged_criteria, shared_wrong_blocks
+from . import environment, judged_criteria, other_drives
 
 Record = dict[str, t.Any]
 
@@ -48,10 +48,10 @@ class RunFacts:
         for record in records:
             if record["kind"] == "test":
                 self.test_records.setdefault((record["host"], record["drive"]), {})[record["test"]] = record
-        self.wrong_drives = shared_wrong_blocks.by_host(
+        self.wrong_drives = other_drives.wrong_by_host(
             record for tests in self.test_records.values() for record in tests.values()
         )
-        self.streams = chosen_threads.streams(
+        self.streams = other_drives.streams(
             (self.model(*place), record) for place, tests in self.test_records.items() for record in tests.values()
         )
 

@@ -29,12 +29,11 @@ from ...module_utils.run.criteria import (
 )
 from ..common.values import integer, number
 from . import (
-    chosen_threads,
     environment,
     fob_state,
     judged_criteria,
+    other_drives,
     result_warnings,
-    shared_wrong_blocks,
     test_details,
 )
 from .invalid_reasons import Record, RunFacts, VerdictReason, colon, invalid
@@ -291,7 +290,7 @@ def _judge_test(
     limits = (facts.asked.get((host, drive)) or {}).get("validity_limits") or {}
     result["remarks"] = [
         *result["remarks"],
-        *chosen_threads.remarks(record, facts.model(host, drive), facts.streams),
+        *other_drives.thread_remarks(record, facts.model(host, drive), facts.streams),
         *result_warnings.not_attained(record),
         *result_warnings.below_rate(record),
         *result_warnings.hidden_variations(record),
@@ -331,11 +330,11 @@ def _judged(
 ) -> Record:
     """Return the verdict of a test that has a record. trouble: why its figures don't count."""
     name = result["test"]
-    kept = shared_wrong_blocks.read_back(record)
+    kept = other_drives.read_back(record)
     read_back = [integrity_text(kept)] if kept else []
     # Whatever else is unknown of the drive.
     if kept and is_of_drive(kept, record.get("outcome")):
-        shared = shared_wrong_blocks.host_fault(record["host"], facts.wrong_drives.get(record["host"], ()))
+        shared = other_drives.host_fault(record["host"], facts.wrong_drives.get(record["host"], ()))
         if shared and may_be_of_host(kept):
             return dict(result, verdict="error", reasons=[f"{shared}: {read_back[0]}"])
         return dict(result, verdict="fail", reasons=read_back)

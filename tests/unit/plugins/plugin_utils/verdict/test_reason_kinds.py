@@ -54,7 +54,7 @@ SENTENCES = [
     ("invalid", "module_utils.vendors.active_settings", ("differences",)),
     ("invalid", "module_utils.job.test_conditions", ("_switched",)),
     ("error", "plugin_utils.verdict.judged_criteria", ("without_figure",)),
-    ("error", "plugin_utils.verdict.shared_wrong_blocks", ("host_fault",)),
+    ("error", "plugin_utils.verdict.other_drives", ("host_fault",)),
     ("not_tested", "plugin_utils.verdict.judged_criteria", ("of_left_out",)),
     (ANY, "plugin_utils.verdict.judge", ("_why_no_record",)),
 ]
