@@ -21,6 +21,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, h
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base, events
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.health import HealthChange
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.criteria import usable
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
 TEST = planned.spec(cells=[{"job": "[global]\nrefill_buffers=1\n[c]\nrw=randwrite\n"}])
@@ -61,7 +62,7 @@ def member(fake, run_dir):
         run_dir=run_dir,
         sample_interval_s=0,
         baselines={},
-        health_criteria=health_metrics.DEFAULT_CRITERIA,
+        health_criteria=usable(health_metrics.DEFAULT_CRITERIA),
     )
     return made
 
@@ -87,7 +88,7 @@ def watch(member, log):
     ],
 )
 def test_a_drive_of_an_array_is_held_to_its_own_health(member, more, criteria, error, evidence, did):
-    member.job.health_criteria = criteria
+    member.job.health_criteria = usable(criteria)
     member.tell(3)
     expected = pytest.raises(type(error)) if error else contextlib.nullcontext()
     with expected, watch(member, DriveLog(None, member.note, threading.Event())):

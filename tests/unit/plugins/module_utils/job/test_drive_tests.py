@@ -17,6 +17,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import health
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import purge_step
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.purge import PurgeEnd, Verification
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.criteria import usable
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.reducer import USUAL
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
@@ -35,7 +36,7 @@ def station(fake, conditions):
         host=fake,
         stop=stop,
         criteria=(),
-        health_criteria=health_metrics.DEFAULT_CRITERIA,
+        health_criteria=usable(health_metrics.DEFAULT_CRITERIA),
         validity=USUAL,
         sample_interval_s=0,
         write_bytes_per_s=None,
