@@ -27,6 +27,7 @@ sys.path.insert(0, str(ROOT / "playbooks" / "collections"))
 sys.path.insert(0, str(ROOT / "scripts"))
 
 # The folder has to be on the path first, as nothing of the project is installed.
+import key_tables
 import variables_page
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import table as checks
@@ -475,6 +476,8 @@ TABLES: dict[str, t.Callable[..., Rows | str]] = {
     "validity_limits": validity_limits_table,
     "write_rates": write_rates_table,
     "plan_times": plan_times_table,
+    "test_keys": key_tables.test_keys_table,
+    "playbooks": key_tables.playbooks_table,
 }
 
 
