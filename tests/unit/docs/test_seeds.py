@@ -118,7 +118,7 @@ SECTIONS = {
     ),
     "Blog 3": (),
 }
-OTHER = "Field practice, not in the seeds"
+OTHER = "Field practice"
 VENDOR_MODULES = ("rssdm", "iomemory")
 # Of those modules, what no source speaks of.
 OWN_OPTIONS = {"serial", "state_dir", "mode", "bugreport_dir"}
