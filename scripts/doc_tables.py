@@ -478,6 +478,8 @@ TABLES: dict[str, t.Callable[..., Rows | str]] = {
     "plan_times": plan_times_table,
     "test_keys": key_tables.test_keys_table,
     "playbooks": key_tables.playbooks_table,
+    "tests": key_tables.tests_table,
+    "plans": key_tables.plans_table,
 }
 
 

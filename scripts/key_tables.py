@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tables of docs/ that the schema of tests and the heads of the playbooks make; scripts/doc_tables.py writes them."""
+"""Tables of docs/ from the schema of tests, from their files, and from the heads of plans and playbooks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import json
 import re
 import typing as t
 from pathlib import Path
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import testfiles
 
 ROOT = Path(__file__).resolve().parent.parent
 SCHEMA = ROOT / "plugins/plugin_utils/common/schemas/test.schema.json"
@@ -47,15 +49,41 @@ def _shown(default: t.Any) -> str:
     return "" if default in (None, "", [], {}) else f"`{json.dumps(default)}`".replace('"', "")
 
 
+def tests_table() -> Rows:
+    """Return each shipped test: its title, what it shows, its source; and the tests that follow as its phases."""
+    rows: Rows = [("test", "what it shows, and what it does not", "source")]
+    for path in sorted(testfiles.SHIPPED_DIR.glob("tests/*.yml")):
+        test, *phases = testfiles.load_plan([path.stem])
+        following = ", ".join(f"`{phase.name}`" for phase in phases)
+        told = f"**{test.title}.** {test.description.strip()}" + (f" Then {following}." if following else "")
+        name = f"[`{path.stem}`](../{path.relative_to(ROOT)})"
+        rows.append((name, _linked(told), _linked(test.source)))
+    return rows
+
+
+def plans_table() -> Rows:
+    """Return what the head of each shipped plan says: what it is, shows, and does not show."""
+    rows: Rows = [("plan", "what it is for", "shows", "does not show")]
+    for path in sorted(testfiles.SHIPPED_DIR.glob("plans/*.yml")):
+        told, _shows, rest = _head(path).partition(" Shows: ")
+        shows, _not, lacks = rest.partition(" Does not show: ")
+        rows.append((f"[`{path.stem}`](../{path.relative_to(ROOT)})", *map(_linked, (told, shows, lacks))))
+    return rows
+
+
+def _head(path: Path) -> str:
+    """Return the comment that a file begins with as one line, less the commands in it."""
+    head = re.search(r"^(?:# .*\n)+", path.read_text(encoding="utf-8"), re.MULTILINE)
+    lines = head[0].splitlines() if head else []
+    return " ".join(line[2:] for line in lines if not line.startswith("#   "))
+
+
 def playbooks_table() -> Rows:
     """Return what each playbook does, by the comment that it begins with, less the commands in it."""
     rows: Rows = [("playbook", "what it does")]
     for path in sorted(ROOT.glob("playbooks/*.yml")):
-        head = re.search(r"^(?:# .*\n)+", path.read_text(encoding="utf-8"), re.MULTILINE)
-        lines = head[0].splitlines() if head else []
-        comment = " ".join(line[2:] for line in lines if not line.startswith("#   "))
         if path.stem not in PARTS_OF_OTHERS:
-            rows.append((f"`{path.name}`", _linked(comment)))
+            rows.append((f"`{path.name}`", _linked(_head(path))))
     return rows
 
 
