@@ -9,8 +9,10 @@ import typing as t
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
+from ..module_utils.records import base
+from ..plugin_utils.power import access, bios_reading
 from ..plugin_utils.preflight import examine_result, host_variables, service_drives
-from ..plugin_utils.preflight.findings import NOT_PRINTED, UNSET
+from ..plugin_utils.preflight.findings import BIOS_SETTINGS, NOT_PRINTED, UNSET
 from ..plugin_utils.validation import module_answers
 from ..plugin_utils.validation.host_action import HostAction, refuse_injected_facts
 
@@ -39,7 +41,10 @@ class ActionModule(HostAction):
                 arguments.update(service_drives.parts(asked, UNSET))
             if self._task.timeout:
                 arguments.setdefault("limit_s", self._task.timeout + LATER_S)
+            reading = bios_reading.begin(access.of(variables, self._templar.template)) if own else None
             result.update(self.ask("examine", arguments, variables))
+            if reading and "host_info" in result:
+                own[BIOS_SETTINGS] = base.to_json(reading.result(result["host_info"]))
             self.remove_temporary_folder()
         except AnsibleConnectionFailure as error:
             result.update(unreachable=True, msg=str(error))

@@ -13,7 +13,6 @@ import threading
 import typing as t
 
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
-from ansible.module_utils.parsing.convert_bool import boolean
 
 from ansible_collections.ssdlab.fleet.plugins.action import host_job
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.compression import unpack
@@ -22,15 +21,14 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import BOOT
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.host_snapshot import CutReach
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import Plan, PlannedPowerCut, PowerCutMode
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.processes import children, signal_all
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.power import (
+    access,
     cut_cycles,
     left_off,
     switch_on_again,
     switches,
 )
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.power.bmc import BmcAccess
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import module_answers, printable
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation.host_action import Result
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import remote_status
@@ -141,7 +139,7 @@ class ActionModule(host_job.ActionModule):
         command = remote_status.command(state_dir, left.run_id)
         return switch_on_again.Host(
             left,
-            switches.BmcSwitch(self._access(own), reach, 0.0),
+            switches.BmcSwitch(access.of(own, self._templar.template), reach, 0.0),
             lambda: remote_status.parse(*connection.run(command)),
         )
 
@@ -159,17 +157,10 @@ class ActionModule(host_job.ActionModule):
             raise switches.NotCut(f"power_cut.mode: {mode} is not available in this version")
         off_s = float(self._value(variables, "vendor_power_cycle_off_s"))
         mark = CutMark(host, left_off.Mark(self._results_dir(variables), host.name), asked, reach) if asked else None
-        return switches.BmcSwitch(self._access(variables), reach, off_s, mark)
-
-    def _access(self, variables: Result) -> BmcAccess:
-        names = ("protocol", "address", "user", "password", "system", "ca_path")
-        texts = {name: str(self._value(variables, f"vendor_bmc_{name}") or "") for name in names}
-        checks = boolean(self._value(variables, "vendor_bmc_validate_certs"))
-        return BmcAccess(**texts, validate_certs=checks)
+        return switches.BmcSwitch(access.of(variables, self._templar.template), reach, off_s, mark)
 
     def _value(self, variables: Result, name: str) -> t.Any:
-        """Return a variable of the host, or its role's default: that role may be no part of the play."""
-        return self._templar.template(variables[name]) if name in variables else argument_specs.default(name)
+        return access.value(variables, self._templar.template, name)
 
 
 class CutMark:

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import os
 import typing as t
@@ -19,6 +20,7 @@ from ansible.utils.vars import load_extra_vars
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.answers import ExamineAnswer, Failures
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.base import Json
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.host_snapshot import BiosSettings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import core_internals
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.argument_specs import Variables
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import plain
@@ -33,6 +35,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
     spelling,
 )
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import (
+    BIOS_SETTINGS,
     NOT_PRINTED,
     UNSET,
     HostAnswer,
@@ -271,6 +274,9 @@ def _view(name: str, heard: Json) -> HostAnswer:
         examined = base.parse(ExamineAnswer, {**base.to_json(nothing), **answer})
     except base.WrongShape as error:  # that host's own fault, and nobody else's
         examined, failures["examine"] = nothing, f"its answer cannot be read: {error}"
+    snapshot = examined.snapshot
+    if snapshot and answer.get(BIOS_SETTINGS):
+        snapshot = dataclasses.replace(snapshot, bios_settings=base.parse(BiosSettings, answer[BIOS_SETTINGS]))
     unreachable = str(answer.get("msg") or "no connection") if answer.get("unreachable") else ""
     if not unreachable and answer.get("failed"):
         failures["examine"] = str(answer.get("msg") or answer.get("module_stderr") or "no message")
@@ -291,7 +297,7 @@ def _view(name: str, heard: Json) -> HostAnswer:
         similar=similar,
         misplaced=misplaced,
         checks=examined.findings,
-        snapshot=examined.snapshot,
+        snapshot=snapshot,
         wear=examined.wear,
         service_not_found=examined.service_not_found or (),
     )

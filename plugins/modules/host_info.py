@@ -100,6 +100,11 @@ host_info:
       description: How many I/Os of libaio may be in flight beside those of now (C(fs.aio-max-nr) less C(fs.aio-nr)).
       type: int
       sample: 65536
+    bmc_record:
+      description: What was changed by the host's BMC and is still to be restored; see M(ssdlab.fleet.bmc_record).
+      returned: with O(cut_reach_of), if there is such a thing
+      type: dict
+      sample: {bios_before: {ProcCStates: Enabled}}
     cut_reach:
       description: What a cut of the host's power would reach (C(system), C(further), C(guests)), where a run's records
         lie (C(state_dir)), and by what a BMC proves to be this host's (C(uuid), C(serials), of DMI).

@@ -138,6 +138,12 @@ decision:
       type: list
       elements: str
       sample: [rack1-07]
+    fans_left_high:
+      description: Hosts whose fans an earlier run set high, and nobody restored.
+      returned: always
+      type: list
+      elements: str
+      sample: []
     power_cuts:
       description: How the power of each host is cut whose plan does that, and whose job this play starts or attaches
         to, or in plan mode would.

@@ -24,9 +24,10 @@ TABLE: tuple[Check, ...] = model.CHECKS + link.CHECKS + health.CHECKS + host.CHE
 VENDOR_CODES = ("pcie_errors", "pcie_link_width", "pcie_bandwidth", "pcie_other", "iomemory_state", "iomemory_unknown")
 # What the controller finds between hosts (plugin_utils/preflight/fleet_checks.py).
 FLEET_FIRMWARE, FLEET_HOSTS = "fleet_firmware", "fleet_hosts"
-CODES: tuple[str, ...] = tuple(
-    dict.fromkeys([*(check.check for check in TABLE), *VENDOR_CODES, FLEET_FIRMWARE, FLEET_HOSTS])
-)
+# What the controller finds by the host's BMC (the same file).
+BIOS_UNKNOWN, BIOS_PENDING = "bios_unknown", "bios_pending"
+OF_CONTROLLER = (FLEET_FIRMWARE, FLEET_HOSTS, BIOS_UNKNOWN, BIOS_PENDING)
+CODES: tuple[str, ...] = tuple(dict.fromkeys([*(check.check for check in TABLE), *VENDOR_CODES, *OF_CONTROLLER]))
 
 # The remedy of the fault itself would send people to reseat drives whose link is merely unseen.
 UNKNOWN_REMEDY = "check it by hand, then set this check to ok in preflight_levels"

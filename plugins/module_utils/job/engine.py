@@ -19,6 +19,7 @@ import threading
 import time
 import traceback
 import typing as t
+from dataclasses import replace
 
 from ..core import ownership
 from ..core.files import remove_asides
@@ -173,7 +174,8 @@ class HostJob:
             order=tuned.record and tuned.record.order,
         )
         # After tuning: the values in force are those of the measurement.
-        self._journal.add("snapshot", **base.to_json(snapshot.gather(self._host)))
+        found = replace(snapshot.gather(self._host), bios_settings=self._plan.bios_settings)
+        self._journal.add("snapshot", **base.to_json(found))
         return tuned
 
     def _run_drives(self, tuned: TunedHost, kernel_log: HostLog) -> list[str]:

@@ -42,6 +42,7 @@ UNCOMPARED = {
     "criteria",
     "health_criteria",
     "time_budget_s",
+    "bios_settings",
     "drives",
 }
 UNIT_PREFIX = "ssdlab-fleet-"

@@ -15,7 +15,7 @@ from ..core.host import BOOT_ID, Host
 from ..core.sysfs import number
 from ..records import base
 from ..records.host_snapshot import HostIdentity, Tool
-from . import cut_reach, fio_trial
+from . import bmc_record, cut_reach, fio_trial
 
 # A build of a git clone tells its commits after the last tag that the clone has ("3.3-3118-ga1ce").
 _VERSION = re.compile(r"[0-9]+(\.[0-9]+)+(-[0-9]+-g[0-9a-f]+)?")
@@ -32,7 +32,10 @@ def module_result(host: Host, options: dict[str, t.Any]) -> dict[str, t.Any]:
     """Return the result of the module host_info."""
     found = gather(host, options["tools"], options["fio_engines"])
     if options["cut_reach_of"]:
-        found = dataclasses.replace(found, cut_reach=cut_reach.read(host, options["cut_reach_of"]))
+        state_dir = options["cut_reach_of"]
+        found = dataclasses.replace(
+            found, cut_reach=cut_reach.read(host, state_dir), bmc_record=bmc_record.leftover(state_dir)
+        )
     return {"host_info": base.to_json(found)}
 
 

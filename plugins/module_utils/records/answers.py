@@ -12,6 +12,7 @@ import typing as t
 from dataclasses import dataclass
 
 from .base import Annotated, Code, Commands, Count, Json, Label, Limits, OrMissing, RunId, Scalar, Word
+from .bmc import BmcRecord
 from .check_finding import CheckFinding
 from .events import Place
 from .found_drives import FoundDrive
@@ -239,6 +240,14 @@ class BootArgumentsAnswer(Answer):
 
 
 @dataclass(frozen=True)
+class BmcRecordAnswer(Answer):
+    """What is to be restored by the host's BMC."""
+
+    record: BmcRecord
+    diff: OrMissing[Diff] = None
+
+
+@dataclass(frozen=True)
 class TunablesAnswer(Answer):
     """What the role tune would set, and where fio would run."""
 
@@ -382,6 +391,7 @@ class RetiredLayersAnswer(Answer):
 
 
 ANSWERS: t.Dict[str, t.Any] = {
+    "bmc_record": BmcRecordAnswer,
     "boot_arguments": BootArgumentsAnswer,
     "drive_facts": DriveFactsAnswer,
     "examine": ExamineAnswer,

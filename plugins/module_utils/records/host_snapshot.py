@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .base import SCALARS_BESIDE, Annotated, Count, Json, Limits, OrMissing, Scalar, Word
+from .bmc import Attributes as BiosAttributes
+from .bmc import BmcRecord
 
 _Id = t.Optional[Annotated[str, Limits(max_length=100, is_name=True)]]
 
@@ -84,6 +86,8 @@ class HostIdentity:
     aio_left: OrMissing[t.Optional[Count]] = None
     # Where it was asked for.
     cut_reach: OrMissing[CutReach] = None
+    # Likewise; what its BMC changed and nobody restored yet.
+    bmc_record: OrMissing[BmcRecord] = None
 
 
 @dataclass(frozen=True)
@@ -202,6 +206,18 @@ class Tunables:
 
 
 @dataclass(frozen=True)
+class BiosSettings:
+    """What the host's BMC said of its BIOS when preflight asked it (Redfish, the resource Bios)."""
+
+    # In force.
+    attributes: BiosAttributes
+    # Why they could not be read; empty: they were.
+    unknown: Annotated[str, Limits(max_length=500)] = ""
+    # What they will be from the next boot on, as far as that is something else.
+    pending: BiosAttributes = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Snapshot:
     """What the host is (machine/snapshot.py)."""
 
@@ -220,3 +236,5 @@ class Snapshot:
     tunables: Tunables
     # modules: {name: version}, of those that are loaded; drives: {kernel name: driver}.
     drivers: t.Dict[str, t.Dict[str, Scalar]]
+    # Missing where no BMC is given. The controller read it; the host job keeps it here.
+    bios_settings: OrMissing[BiosSettings] = None

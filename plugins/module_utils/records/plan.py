@@ -27,6 +27,7 @@ from .base import (
     TestName,
     Text,
 )
+from .host_snapshot import BiosSettings
 from .identity import Identity
 from .in_service import PlannedInService, PlannedScrub
 from .planned_cell import JobFile, NotZero, PlannedCell
@@ -433,6 +434,8 @@ class Plan:
     decision: t.Optional[PlanDecision] = None
     # ssd_health_criteria, likewise; they hold for every test, whatever became of it.
     health_criteria: t.List[Json] = field(default_factory=list)
+    # For the host's snapshot: only the controller asks BMCs.
+    bios_settings: OrMissing[BiosSettings] = None
 
 
 @dataclass(frozen=True)

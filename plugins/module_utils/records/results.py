@@ -85,6 +85,10 @@ class Brief:
     read_request_bytes: Short = None
     hardware_queues: Short = None
     nvme_poll_queues: Short = None
+    # Whether the BMC told the BIOS attributes: read, or unknown and why; null: no BMC is given.
+    bios_settings: Short = None
+    # In force; without those that differ between any two machines.
+    bios_attributes: Annotated[t.Dict[str, Short], Limits(max_properties=4000)] = field(default_factory=dict)
 
 
 HostState = t.Literal["ok", "unreachable", "failed", "lost_power", "unfinished", "started"]

@@ -11,6 +11,7 @@ import typing as t
 Mapping = t.Mapping[str, t.Any]
 # What people call it, where that is another word than the snapshot's.
 SAID = {
+    "bios_settings": "BIOS attributes",
     "c_states": "C-states",
     "clock_source": "clock source",
     "iommu": "IOMMU",
@@ -20,7 +21,10 @@ SAID = {
     "nvme_poll_queues": "poll queues of the NVMe driver",
 }
 # What a dictionary of a brief is of.
-PARTS = {"tools": "tool {0}", "mitigations": "mitigation of {0}"}
+PARTS = {"tools": "tool {0}", "mitigations": "mitigation of {0}", "bios_attributes": "BIOS attribute {0}"}
+# A host whose BMC did not answer has them all the same, and another board has none of them.
+_ONLY_IF_BOTH = PARTS["bios_attributes"].format("")
+_MOST_OF_BIOS = 20
 
 
 class Peers(t.NamedTuple):
@@ -53,9 +57,19 @@ def describe_differences(mine: t.Mapping[str, str], of: Peers, among: bool = Fal
         own = mine.get(key)
         counts[own] = counts.get(own, 0) - among
         most = max(counts, key=lambda value: counts[value])
+        if None in (own, most) and key.startswith(_ONLY_IF_BOTH):
+            continue
         if own != most and 2 * counts[most] > rest:
             found.append(f"{key}: {_said(own)} where {counts[most]} of {rest} others have {_said(most)}")
-    return found
+    return _shortened(found)
+
+
+def _shortened(found: list[str]) -> list[str]:
+    """Return differences, of BIOS attributes the first ones and how many more there are."""
+    more = [each for each in found if each.startswith(_ONLY_IF_BOTH)][_MOST_OF_BIOS:]
+    if not more:
+        return found
+    return [*(each for each in found if each not in more), f"and {len(more)} more BIOS attributes"]
 
 
 def flat(snapshot: Mapping) -> dict[str, str]:
@@ -65,7 +79,7 @@ def flat(snapshot: Mapping) -> dict[str, str]:
     flat = {}
     for key, value in snapshot.items():
         if key in PARTS and isinstance(value, t.Mapping):
-            flat.update({PARTS[key].format(name): str(each) for name, each in value.items() if each})
+            flat.update({PARTS[key].format(name): str(each) for name, each in value.items() if each not in (None, "")})
         elif key == "command_line" and value:
             words = [
                 word

@@ -15,7 +15,7 @@ from ...module_utils.machine import cpus
 from ...module_utils.machine.snapshot import VM as VM_NAMES
 from ...module_utils.records.host_snapshot import Snapshot
 from ...module_utils.tuning.boot import ARGUMENT
-from ..common import argument_specs, values
+from ..common import argument_specs, bmc_values, values
 from ..common.argument_specs import Rule, Variables, shown
 from ..common.schema import plain, suggestion
 from ..common.values import drives_at_once, is_unset, switch, whole, word
@@ -80,7 +80,9 @@ RULES = {
     ),
     "tune_queue": Rule("a mapping of attributes below /sys/block/<name>/queue to their values"),
     "tune_vm": Rule("a mapping of names below /proc/sys/vm to their values"),
+    "tune_bios_read_back_s": Rule("a whole number of seconds, at least 0", lambda seconds: seconds >= 0),
 }
+BY_BMC = {"tune_bios": bmc_values.bios_problem, "tune_fans_ipmi": bmc_values.fans_problem}
 
 
 def problems(asked: Variables) -> list[str]:
@@ -97,6 +99,8 @@ def problems(asked: Variables) -> list[str]:
             f"tune_energy_performance_preference: {shown(preference)} cannot be used with the governor performance; "
             f"{advice}"
         )
+    of_bmc = {name: check(given[name]) for name, check in BY_BMC.items() if given.get(name)}
+    found += [f"{name}: {why}" for name, why in of_bmc.items() if why]
     return found + _queue_problems(given.get("tune_queue")) + _vm_problems(given.get("tune_vm"))
 
 

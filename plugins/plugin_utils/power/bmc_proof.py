@@ -13,6 +13,8 @@ from .bmc import BmcIdentity
 
 # What boards are delivered with, and many keep.
 _OF_MANY = ("03000200-0400-0500-0006-000700080009", "12345678-1234-5678-90ab-cddeefaabbcc")
+# How the reason begins where neither says anything that the other has too.
+NOTHING = "nothing to compare"
 _NO_SERIALS = re.compile(r"(.*SERIAL\W*(NUMBER|NO)\W*|NONE|NULL|NA|\W*)")
 
 
@@ -32,7 +34,7 @@ def problem(bmc: BmcIdentity, host_uuid: str | None, host_serials: list[str]) ->
     if ours and theirs:
         return f"its system has the serial number {_few(theirs)}, this host {_few(ours)}, and no UUIDs to compare"
     return (
-        f"nothing to compare: its system has the UUID {known[0] if known else 'none'} and the serial number "
+        f"{NOTHING}: its system has the UUID {known[0] if known else 'none'} and the serial number "
         f"{_few(theirs)}, this host by DMI {own or 'none'} and {_few(ours)}"
     )
 

@@ -53,10 +53,17 @@ class IpmiBmc:
         """Return "": serial-over-LAN shows what comes while somebody listens, and keeps nothing."""
         return ""
 
-    def _asked(self, question: str) -> dict[str, t.Any]:
+    def raw(self, command: list[int]) -> None:
+        """Send the bytes of a command: the network function, the command, its data."""
+        told = self._asked("raw", command)
+        if told.get("code"):
+            sent = " ".join(f"0x{byte:02x}" for byte in command)
+            raise BmcError(f"IPMI: the command {sent} was refused: completion code {told['code']}")
+
+    def _asked(self, question: str, command: list[int] | None = None) -> dict[str, t.Any]:
         try:
             place = urlsplit(f"//{self._access.address}")
-            asked = {"host": place.hostname, "port": place.port or 623, "question": question}
+            asked = {"host": place.hostname, "port": place.port or 623, "question": question, "raw": command}
         except ValueError as error:
             raise BmcError(f"vendor_bmc_address: {self._access.address!r} is no address: {error}") from None
         # On its standard input, as all may read the arguments of a process.

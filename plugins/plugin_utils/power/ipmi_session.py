@@ -19,8 +19,11 @@ _APP, _SYSTEM_GUID = 0x06, 0x37
 _SWITCH_S = 60
 
 
-def answer(bmc: t.Any, question: str) -> dict[str, t.Any]:
-    """Return what a BMC answers to power, off, on or guid."""
+def answer(bmc: t.Any, question: str, raw: list[int] | None = None) -> dict[str, t.Any]:
+    """Return what a BMC answers to power, off, on, guid, or to raw bytes."""
+    if question == "raw" and raw:
+        told = bmc.raw_command(netfn=raw[0], command=raw[1], data=raw[2:])
+        return {"code": told.get("code"), "error": told.get("error")}
     if question == "guid":
         told = bmc.raw_command(netfn=_APP, command=_SYSTEM_GUID)
         return {"code": told.get("code"), "guid": bytes(told.get("data") or b"").hex(), "error": told.get("error")}
@@ -29,14 +32,14 @@ def answer(bmc: t.Any, question: str) -> dict[str, t.Any]:
 
 
 def main() -> None:
-    """Answer the line of JSON on stdin: {host, port, user, password, question}."""
+    """Answer the line of JSON on stdin: {host, port, user, password, question, raw}."""
     asked = json.loads(sys.stdin.readline())
     try:
         from pyghmi.ipmi import command
 
         place = {"bmc": asked["host"], "port": asked["port"]}
         bmc = command.Command(**place, userid=asked["user"], password=asked["password"])
-        found = answer(bmc, asked["question"])
+        found = answer(bmc, asked["question"], asked.get("raw"))
     except ImportError:
         found = {"error": "IPMI needs pyghmi on the controller (requirements.txt)"}
     except Exception as error:  # pyghmi's own, and what it did not foresee of a broken answer

@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A BMC that speaks Redfish over HTTPS: DMTF DSP0266 (protocol) and the ComputerSystem of DSP2046 (schemas).
+"""A BMC that speaks Redfish over HTTPS: DMTF DSP0266 (protocol), and of DSP8010 (schemas) ComputerSystem, Bios and
+ThermalSubsystem.
 
 community.general's modules neither tell the UUID of a system nor take less than a second; both are needed here.
 """
@@ -9,14 +10,17 @@ community.general's modules neither tell the UUID of a system nor take less than
 from __future__ import annotations
 
 import base64
+import contextlib
 import http.client
 import json
 import ssl
 import typing as t
 from urllib.parse import urlsplit
 
+from ..common import bmc_tables as tables
 from ..validation import printable
 from . import redfish_log
+from .bios import Attributes, BiosState, Registry, clean
 from .bmc import OFF, ON, BmcAccess, BmcError, BmcIdentity
 
 ROOT = "/redfish/v1/"
@@ -44,9 +48,7 @@ class RedfishBmc:
         """Return whose it says that it is, and check that it can cut the power."""
         system = self._system()
         self._reset(system, "ForceOff")
-        serials = [str(system[key]) for key in ("SerialNumber", "SKU") if system.get(key)]
-        uuid = system.get("UUID")
-        return BmcIdentity((str(uuid),) if uuid else (), tuple(serials), str(system.get("Id") or ""))
+        return _identity(system)
 
     def power(self) -> str:
         """Return ON, OFF, or another PowerState."""
@@ -64,6 +66,73 @@ class RedfishBmc:
     def last_line(self) -> str:
         """Return what it has last on record of the host: of its console where it keeps that."""
         return redfish_log.last_line(self._system(), lambda path: self._asked("GET", path))
+
+    def bios(self) -> BiosState:
+        """Return what the BIOS has, and what its settings resource holds otherwise (DSP0266, "Settings resource")."""
+        system = self._system()
+        path = _link(system.get("Bios"))
+        if not path:
+            raise BmcError(f"its system {system.get('Id')} has no Bios resource")
+        found = self._asked("GET", path)
+        attributes = clean(found.get("Attributes"))
+        if not attributes:
+            raise BmcError(f"GET {path}: it has no BIOS attributes")
+        settings = _link((found.get("@Redfish.Settings") or {}).get("SettingsObject"))
+        staged = clean(self._asked("GET", settings).get("Attributes")) if settings else {}
+        pending = {name: value for name, value in staged.items() if attributes.get(name, value) != value}
+        registry = str(found.get("AttributeRegistry") or "")
+        maker = printable.line(system.get("Manufacturer") or "", 100)
+        return BiosState(attributes, pending, maker, settings, registry, _identity(system))
+
+    def registry(self, name: str) -> Registry:
+        """Return what an attribute registry allows; {} where it can't be read: the BMC itself refuses wrong values."""
+        try:
+            members = self._asked("GET", f"{ROOT}Registries").get("Members") or ()
+            paths = [_link(one) for one in members]
+            path = next((path for path in paths if path.rstrip("/").rpartition("/")[2].startswith(name)), "")
+            files = self._asked("GET", path).get("Location") or () if path and name else ()
+            place = next((str(one["Uri"]) for one in files if str(one.get("Uri") or "").startswith("/")), "")
+            entries = (self._asked("GET", place).get("RegistryEntries") or {}).get("Attributes") if place else ()
+            return {
+                str(one["AttributeName"]): tuple(str(each.get("ValueName")) for each in one.get("Value") or ()) or None
+                for one in entries or ()
+                if not one.get("ReadOnly")
+            }
+        except (BmcError, AttributeError, KeyError, TypeError):
+            return {}
+
+    def stage(self, settings: str, attributes: Attributes) -> None:
+        """Have the settings resource hold attributes for the next boot."""
+        self.patch(settings, {"Attributes": attributes})
+
+    def patch(self, path: str, body: Json) -> None:
+        """Change a resource, unless it changed since it was read just now (DSP0266, ETags)."""
+        etag = self._asked("GET", path).get("@odata.etag")
+        self._asked("PATCH", path, body, {"If-Match": str(etag)} if etag else {})
+
+    def fan_mode(self) -> tuple[str, tables.FanMode, t.Any] | None:
+        """Return where the fan mode is, in which way, and what it is now; None: it offers none that is known."""
+        for mode in tables.load().fans:
+            for path in self._places(ROOT, mode.path.split("/")):
+                with contextlib.suppress(BmcError):
+                    value: t.Any = self._asked("GET", path)
+                    for key in mode.property:
+                        value = value.get(key) if isinstance(value, dict) else None
+                    if value is not None:
+                        return path, mode, value
+        return None
+
+    def _places(self, base: str, parts: list[str]) -> t.Iterator[str]:
+        """Return the paths that a pattern of the table means."""
+        if not parts:
+            yield base.rstrip("/")
+        elif parts[0] != "*":
+            yield from self._places(f"{base}{parts[0]}/", parts[1:])
+        else:
+            with contextlib.suppress(BmcError):
+                for one in self._asked("GET", base.rstrip("/")).get("Members") or ():
+                    if _link(one):
+                        yield from self._places(f"{_link(one).rstrip('/')}/", parts[1:])
 
     def _do(self, kind: str) -> None:
         self._asked("POST", self._reset(self._system(), kind), {"ResetType": kind})
@@ -97,10 +166,17 @@ class RedfishBmc:
         names = ", ".join(path.rstrip("/").rpartition("/")[2] for path in paths[:5]) or "none"
         raise BmcError(f"vendor_bmc_system: {self._access.system or '(not set)'} is not one of its systems: {names}")
 
-    def _asked(self, method: str, path: str, body: Json | None = None) -> Json:
-        """Return the JSON of an answer; {} of one without. No redirection is followed: the password is this BMC's."""
+    def _asked(self, method: str, path: str, body: Json | None = None, more: t.Mapping[str, str] | None = None) -> Json:
+        """Return the JSON of an answer; {} of one without. No redirection is followed: the password is this BMC's.
+        more: headers.
+        """
         given = base64.b64encode(f"{self._access.user}:{self._access.password}".encode()).decode()
-        headers = {"Authorization": f"Basic {given}", "Accept": "application/json", "OData-Version": "4.0"}
+        headers = {
+            "Authorization": f"Basic {given}",
+            "Accept": "application/json",
+            "OData-Version": "4.0",
+            **(more or {}),
+        }
         data = None if body is None else json.dumps(body)
         headers.update({} if data is None else {"Content-Type": "application/json"})
         what = f"{method} {path}"
@@ -123,6 +199,18 @@ class RedfishBmc:
         if not self._access.validate_certs:
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         return context
+
+
+def _identity(system: Json) -> BmcIdentity:
+    serials = [str(system[key]) for key in ("SerialNumber", "SKU") if system.get(key)]
+    uuid = system.get("UUID")
+    return BmcIdentity((str(uuid),) if uuid else (), tuple(serials), str(system.get("Id") or ""))
+
+
+def _link(given: t.Any) -> str:
+    """Return the path that a reference has; "" of what is none, or leads elsewhere."""
+    path = given.get("@odata.id") if isinstance(given, dict) else None
+    return path if isinstance(path, str) and path.startswith("/") else ""
 
 
 def _parsed(what: str, text: bytes) -> Json:

@@ -39,6 +39,7 @@ OVERRIDES = (
     examine_arguments.BOOT,
     "tune_boot_arguments",
     *sorted(examine_arguments.PREPARED),
+    *examine_arguments.OF_BMC,
     "vendor_power_cycle",
     "vendor_power_cycle_force",
 )

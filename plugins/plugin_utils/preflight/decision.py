@@ -14,7 +14,7 @@ from types import MappingProxyType
 from ...module_utils.records.base import Json
 from ...module_utils.records.plan import Plan
 from ...module_utils.run import digests, read_only
-from ...module_utils.run.states import FINISHED, SETTLED_STATES
+from ...module_utils.run.states import FINISHED, LIVE_STATES, SETTLED_STATES
 from ..common import schema as schemas
 from ..run_folder import last_run_of_drive, run_record, runs
 from . import (
@@ -69,7 +69,7 @@ class Decision(t.NamedTuple):
     to_approve: what plan mode may have approved; None where there is nothing. takes: lines about each drive that is
     erased; leaves: about each drive and host that is left out; nobody_left: that this is everybody, which a start
     records before it fails. prepare: whether a host needs something before its job starts. power_cuts: how the power is
-    cut, by host.
+    cut, by host. fans_left_high: hosts whose fans an earlier run set high, and nobody restored.
     """
 
     findings: list[str]
@@ -95,6 +95,7 @@ class Decision(t.NamedTuple):
     prepare: bool = False
     starts: t.Sequence[str] = ()
     power_cuts: t.Mapping[str, str] = {}
+    fans_left_high: t.Sequence[str] = ()
     mode: str = digests.DESTRUCTIVE
 
     def fact(self) -> Json:
@@ -119,6 +120,7 @@ class Decision(t.NamedTuple):
             "prepare": self.prepare,
             "starts": list(self.starts),
             "power_cuts": dict(self.power_cuts),
+            "fans_left_high": list(self.fans_left_high),
             "look_again": False,
             "plan_to_approve": approval.artifact(self.to_approve) if self.to_approve else {},
         }
@@ -424,10 +426,26 @@ def _decision(
         nobody_left=[]
         if found or not destructive or request.is_slice
         else findings.lines(unavailable_hosts.nothing_left(views, run)),
-        prepare=any(examine_arguments.prepares(view.asked or {}) for view in views),
+        prepare=any(examine_arguments.prepares(view.asked or {}) for view in views) or bool(_fans_left_high(views)),
+        fans_left_high=_fans_left_high(views),
         starts=[view.name for view in views if run and destructive and _starts(view, run)],
         power_cuts=power_cuts.modes(planned.plans, [view.name for view in views if run and _starts(view, run)]),
     )
+
+
+def _fans_left_high(views: t.Sequence[HostAnswer]) -> list[str]:
+    """Return the hosts whose fans are to be restored before anything else: their run ended unwatched, and this one
+    does not ask for high fans.
+    """
+    return [
+        view.name
+        for view in views
+        if view.facts
+        and view.facts.bmc_record
+        and view.facts.bmc_record.fans
+        and (view.asked or {}).get("tune_fans") != "high"
+        and not any(run.state in LIVE_STATES for run in view.runs or ())
+    ]
 
 
 def _starts(view: HostAnswer, run: Run) -> bool:

@@ -25,6 +25,7 @@ ENGINES = {name: name for name in ("libaio", "io_uring", "io_uring_fixed")}
 ENGINES["io_uring_polled"] = "io_uring"
 # What has a host prepared before its job: kernel arguments, and what needs a vendor's tool.
 BOOT = "tune_boot_enabled"
+OF_BMC = ("tune_bios", "tune_fans")
 PREPARED = ("vendor_rssdm", "vendor_iomemory", "vendor_iomemory_dma_delay", "vendor_iomemory_pci_check")
 
 
@@ -34,6 +35,7 @@ def prepares(asked: Variables) -> bool:
     """
     return (
         bool(asked.get("vendor_rssdm") or asked.get("vendor_iomemory"))
+        or any(asked.get(name) for name in OF_BMC)
         or asked.get("vendor_iomemory_dma_delay", "") != ""
         or any(boolean(asked.get(name, False), strict=False) for name in ("vendor_iomemory_pci_check", BOOT))
     )

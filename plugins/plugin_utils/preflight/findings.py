@@ -54,6 +54,8 @@ FLEET_WIDE = (
 UNSET = "__preflight_unset"
 # The only key that Ansible registers of a failed result and does not print; it drops `invocation`.
 NOT_PRINTED = "diff"
+# What its BMC said of a host's BIOS (records/host_snapshot.py, BiosSettings), beside its own answer.
+BIOS_SETTINGS = "bios_settings"
 RUN_NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 MOST_NAMED = 5
 # A server with two dozen drives that are all refused for several reasons has fewer findings.

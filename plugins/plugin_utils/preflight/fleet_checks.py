@@ -10,8 +10,10 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils.checks.base import WARNING
-from ...module_utils.checks.table import FLEET_FIRMWARE, FLEET_HOSTS
+from ...module_utils.checks.table import BIOS_PENDING, BIOS_UNKNOWN, FLEET_FIRMWARE, FLEET_HOSTS
 from ...module_utils.records.check_finding import CheckFinding
+from ..common import bmc_tables as tables
+from ..power import bios
 from .findings import HostAnswer, host_list
 
 # What hosts should have alike: (name, where in a snapshot, whether only hosts of one make are compared).
@@ -43,6 +45,10 @@ REMEDIES = {
         "give the drives the same firmware (preflight_firmware enforces it), or compare only those that have the same"
     ),
     FLEET_HOSTS: "make the hosts alike, or compare only hosts that are alike",
+    BIOS_UNKNOWN: "check vendor_bmc_* and that the BMC answers Redfish; nothing else of the run depends on it",
+    BIOS_PENDING: (
+        "reboot the host, or clear them in the BMC, before figures of it are compared: the next boot has another BIOS"
+    ),
 }
 
 Place = tuple[str, str]
@@ -51,7 +57,7 @@ Place = tuple[str, str]
 def added(views: t.Sequence[HostAnswer]) -> list[HostAnswer]:
     """Return the views, with what differs between them among their checks."""
     found: dict[str, list[tuple[str, str]]] = {}
-    for check, message, hosts in [*_firmware(views), *_hosts(views)]:
+    for check, message, hosts in [*_firmware(views), *_hosts(views), *_bios_attributes(views), *_bmcs(views)]:
         for host in hosts:
             found.setdefault(host, []).append((check, message))
     return [
@@ -109,6 +115,43 @@ def _hosts(views: t.Sequence[HostAnswer]) -> list[tuple[str, str, list[str]]]:
                         [host for hosts in values.values() for host in hosts],
                     )
                 )
+    return found
+
+
+def _bios_attributes(views: t.Sequence[HostAnswer]) -> list[tuple[str, str, list[str]]]:
+    """Hosts of one make whose BIOS attributes differ, each attribute with its values. What a host lacks, or its BMC
+    did not tell, is not compared.
+    """
+    makes: dict[str, dict[str, dict[str, list[str]]]] = {}
+    for view in views:
+        told = view.snapshot.bios_settings if view.snapshot else None
+        for name, value in (told.attributes if told else {}).items():
+            if not tables.is_own(name):
+                makes.setdefault(_make(view), {}).setdefault(name, {}).setdefault(str(value), []).append(view.name)
+    found = []
+    for attributes in makes.values():
+        unlike = {name: values for name, values in sorted(attributes.items()) if len(values) > 1}
+        shown = [
+            f"{name}: " + "; ".join(f"{value} on {host_list(hosts)}" for value, hosts in sorted(values.items()))
+            for name, values in list(unlike.items())[: bios.MOST_NAMED]
+        ]
+        shown += [f"and {len(unlike) - bios.MOST_NAMED} more attributes"] * (len(unlike) > bios.MOST_NAMED)
+        hosts = list(dict.fromkeys(host for values in unlike.values() for named in values.values() for host in named))
+        if unlike:
+            found.append((FLEET_HOSTS, f"the hosts differ in BIOS attributes: {' | '.join(shown)}", hosts))
+    return found
+
+
+def _bmcs(views: t.Sequence[HostAnswer]) -> list[tuple[str, str, list[str]]]:
+    """Hosts whose BIOS attributes are unknown, or will be others from the next boot on."""
+    found = []
+    for view in views:
+        told = view.snapshot.bios_settings if view.snapshot else None
+        if told and told.unknown:
+            found.append((BIOS_UNKNOWN, f"the BIOS attributes are unknown: {told.unknown}", [view.name]))
+        if told and told.pending:
+            message = f"BIOS attributes wait for the next boot: {bios.listed(told.pending)}"
+            found.append((BIOS_PENDING, message, [view.name]))
     return found
 
 

@@ -185,11 +185,12 @@ def of_hosts(
 
 
 def _with_budgets(plan: Plan, view: HostAnswer, variables: Variables) -> Plan:
-    """Return a plan with what its host stops to measure disturbed rounds again by."""
+    """Return a plan with what its host stops to measure disturbed rounds again by, and what its BMC said of it."""
     bytes_of = wear.budgets(view)
     drives = [dataclasses.replace(drive, wear_budget_bytes=bytes_of.get(drive.drive) or None) for drive in plan.drives]
     most_s = time_estimates.budget_s(variables.get("ssd_time_budget"))
-    return dataclasses.replace(plan, drives=drives, time_budget_s=most_s)
+    bios = view.snapshot.bios_settings if view.snapshot else None
+    return dataclasses.replace(plan, drives=drives, time_budget_s=most_s, bios_settings=bios)
 
 
 def tests_of(requested: Requested) -> TestsOfHosts:

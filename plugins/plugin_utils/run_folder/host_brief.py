@@ -9,6 +9,7 @@ import re
 import typing as t
 
 from ...module_utils.records.results import Brief
+from ..common import bmc_tables as tables
 
 
 def brief(snapshot: t.Mapping[str, t.Any]) -> Brief:
@@ -37,8 +38,19 @@ def brief(snapshot: t.Mapping[str, t.Any]) -> Brief:
         mitigations={name: _clause(text) for name, text in _dict(cpu.get("mitigations")).items() if text},
         nvme_poll_queues=tuned.get("nvme_poll_queues"),
         hardware_queues=_of_drives(_dict(tuned.get("queue")), "hardware_queues"),
+        bios_settings=_bios_settings(_dict(snapshot.get("bios_settings"))),
+        bios_attributes={
+            name: value
+            for name, value in _dict(_dict(snapshot.get("bios_settings")).get("attributes")).items()
+            if not tables.is_own(name)
+        },
         **{name: _of_drives(functions, name) for name in ("iommu", "payload_bytes", "read_request_bytes")},
     )
+
+
+def _bios_settings(told: t.Mapping[str, t.Any]) -> str | None:
+    """Return whether the BIOS attributes could be read; None where no BMC is given."""
+    return (f"unknown ({told['unknown']})" if told.get("unknown") else "read") if told else None
 
 
 def _dict(value: t.Any) -> dict[str, t.Any]:

@@ -1,0 +1,136 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""BIOS attributes and fans by the playbooks, over ssh: a server that boots anew when its emulated BMC (redfish_bmc.py)
+switches it on, which is when that applies what was staged.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+import simulated_ssd as simulator
+from bmcs import PASSWORD
+from cut_machine import CutMachine
+from redfish_bmc import ATTRIBUTES, StagingBmc
+from sshd import SSHD
+from vendor_lab import REPO
+from waiting import wait_until
+
+pytestmark = pytest.mark.skipif(
+    not SSHD or os.geteuid() != 0 or not shutil.which("openssl"), reason="needs root, sshd and openssl"
+)
+MIB = 1 << 20
+FAST = {"fresh_iops": 1e5, "steady_iops": 1e5, "read_iops": 1e5, "write_bandwidth": 1e9, "read_bandwidth": 1e9}
+WANTED = {**ATTRIBUTES, "SysProfile": "PerfOptimized", "NodeInterleave": "Disabled"}
+
+
+class Lab:
+    """A site of one such server with a drive."""
+
+    def __init__(self, site, machine, bmc):
+        self.site, self.machine, self.bmc, self.play = site, machine, bmc, site.play
+
+    def record(self):
+        return self.site.state / "bmc.json"
+
+
+@pytest.fixture
+def lab(site, tmp_path, monkeypatch):
+    command = site._command
+
+    def with_collections(playbook, args, env, group):
+        # Where set-up unpacks community.general, whose modules speak to the BMC.
+        return command(playbook, args, {"ANSIBLE_COLLECTIONS_PATH": str(REPO / ".ansible" / "collections")}, group)
+
+    monkeypatch.setattr(site, "_command", with_collections)
+    (tmp_path / "machine").mkdir()
+    machine = CutMachine(tmp_path / "machine")
+    machine.bmc = bmc = StagingBmc(tmp_path / "bmc", "supermicro")
+    drives = tmp_path / "drives"
+    try:
+        machine.boot()
+        machine.start()
+        record = simulator.create(drives, "drive", simulator.model_plugin(16 * MIB, **FAST))
+        machine.drives.append((drives, "drive"))
+        site.vars.pop("ansible_connection")
+        entry = {"backing_file": record["backing_file"], "allow": ["unseen_users"]}
+        site.hosts = {"server": {**machine.variables, "ssd_drives": [entry]}}
+        short = dict(site.vars["ssd_plan"][0], precondition=False)
+        short["steady_state"] = dict(short["steady_state"], min_capacity_multiple=0, confirm_windows=0)
+        site.vars.update(
+            bmc.variables(vendor_power_cycle=True, vendor_power_cycle_off_s=1, tune_bios_read_back_s=12),
+            ssd_plan=[short],
+        )
+        yield Lab(site, machine, bmc)
+    finally:
+        machine.end()
+        bmc.end()
+        simulator.destroy(drives)
+
+
+def test_a_run_sets_bios_and_fans_records_them_and_restore_brings_them_back(lab):
+    lab.site.vars.update(tune_bios={"profile": "performance"}, tune_fans="high")
+    code, output = lab.play("qualify", "--check", "--diff")
+    assert code == 0 and "The host would be power-cycled." in output, output
+    assert "the fans would be high" in output and lab.bmc.changes == [] and not lab.machine.powers, output
+    assert "+NodeInterleave: Disabled" in output and "-NodeInterleave: Enabled" in output, output
+    code, output = lab.play("qualify", "-vvv")
+    assert code == 0 and lab.machine.powers == ["Off", "On"], output
+    assert lab.bmc.attributes == WANTED and PASSWORD not in output
+    # The run is over, so the fans are as they were; the BIOS stays.
+    assert [body for path, body in lab.bmc.changes if "FanMode" in path] == [{"Mode": "FullSpeed"}, {"Mode": "Optimal"}]
+    snapshot = lab.site.journal("snapshot")[0]["bios_settings"]
+    assert snapshot["attributes"] == WANTED and lab.record().exists()
+    code, output = lab.play("restore")
+    assert code == 0 and lab.bmc.attributes == ATTRIBUTES and lab.bmc.staged == {}, output
+    assert lab.machine.powers == ["Off", "On"] * 2 and not lab.record().exists()
+
+
+def test_what_was_staged_by_a_controller_that_died_is_taken_back_by_the_next_play(lab):
+    """The host never boots, so nothing of it was ever in force; the fans are high."""
+    lab.site.vars.update(tune_bios={"attributes": {"ProcCStates": "Disabled"}}, tune_fans="high")
+    lab.bmc.answers["/redfish/v1/Systems/1/Actions/ComputerSystem.Reset"] = 503
+    process = lab.site.start("qualify")
+    wait_until(lambda: lab.bmc.staged, "the staged attribute", process=process)
+    process.kill()
+    process.wait()
+    assert lab.bmc.staged == {"ProcCStates": "Disabled"} and lab.record().exists()
+    lab.bmc.answers.clear()
+    code, output = lab.play("restore")
+    assert code == 0 and lab.bmc.attributes == ATTRIBUTES, output
+    assert lab.bmc.staged == {"ProcCStates": "Enabled"} and not lab.record().exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"vendor_power_cycle": False}, "Nothing was staged, as this host may not be power-cycled"),
+        ({"tune_bios": {"attributes": {"ProcCState": "Disabled"}}}, "no attribute ProcCState; it has ProcCStates"),
+        ({"tune_bios": {"attributes": {"ProcC1E": "Off"}}}, "ProcC1E may be Enabled, Disabled, not Off"),
+    ],
+)
+@pytest.mark.variants(1)
+def test_what_can_not_be_set_is_refused_before_anything_is_staged(lab, change, told):
+    lab.site.vars.update({"tune_bios": {"profile": "performance"}, **change})
+    code, output = lab.play("tune")
+    assert code != 0 and told in output and lab.bmc.changes == [] and not lab.record().exists(), output
+
+
+@pytest.mark.parametrize("fault", ["slow", "wrong", "not there", "another machine's"])
+def test_a_bmc_that_does_not_answer_stops_no_run(lab, fault):
+    """The attributes are unknown, in the plan's warnings and the report, and the run goes on."""
+    lab.site.vars["tune_fans"] = "high"
+    if fault == "slow":
+        lab.bmc.delay_s = 30
+    elif fault == "wrong":
+        lab.bmc.answers["/redfish/v1/Systems/1/Bios"] = b"<html>"
+    elif fault == "not there":
+        lab.site.vars["vendor_bmc_address"] = "localhost:1"
+    else:
+        lab.bmc.uuid = "4c4c4544-0042-3110-8051-b4c04f564433"
+    code, output = lab.play("qualify")
+    assert code == 0 and "the BIOS attributes are unknown: the BMC localhost:" in output, output
+    assert lab.site.journal("snapshot")[0]["bios_settings"]["unknown"].startswith("the BMC localhost:")
