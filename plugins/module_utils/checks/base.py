@@ -79,6 +79,8 @@ class Machine(t.NamedTuple):
     clock_source: str | None = None
     # NUMA nodes that have CPUs.
     nodes: int | None = None
+    # The CPUs of each of them, as a list as the kernel writes it.
+    node_cpus: t.Mapping[int, str] = {}
     # Their versions.
     tools: t.Mapping[str, str | None] = {}
     # None: it is bare metal; or it is no container.

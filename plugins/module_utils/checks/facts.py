@@ -178,6 +178,7 @@ def machine(snapshot: Snapshot, kind: str | None, inside: str | None) -> Machine
         cpufreq_driver=snapshot.tunables.frequency_driver,
         clock_source=snapshot.tunables.clock_source,
         nodes=_nodes(snapshot),
+        node_cpus={int(name): node.cpus for name, node in (snapshot.numa.nodes or {}).items() if node.cpus},
         tools={name: told.version if told else None for name, told in snapshot.tools.items()},
         hypervisor=kind,
         container=inside,

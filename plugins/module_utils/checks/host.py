@@ -10,6 +10,7 @@ Configuration"; Micron's brief on best practices (the same versions on every hos
 
 from __future__ import annotations
 
+from ..machine.cpus import parse as parse_cpu_list
 from .base import BLOCKS, WARNING, Check, CheckedDrive, HostFacts, Unknown, matches, rule_text
 
 MIB = 1 << 20
@@ -118,6 +119,26 @@ def numa_node(facts: HostFacts, drive: CheckedDrive) -> list[str]:
     return [text.format(nodes)] if nodes > 1 else []
 
 
+def numa_contradiction(facts: HostFacts, drive: CheckedDrive) -> list[str]:
+    """Find a drive whose node is contradicted by its root port's, or by the CPUs that the firmware's tables put beside
+    it.
+
+    Reads: `numa_node` of the drive and its root port, `local_cpulist`, the node's `cpulist`. Source: guide, "Setting
+    NUMA Affinity".
+    """
+    node, own = drive.endpoint.numa_node, facts.machine.node_cpus
+    if node is None or node < 0 or len(own) < 2 or drive.options.numa_node is not None or drive.options.cpus:
+        return []
+    port, beside = drive.path[-1].numa_node, drive.endpoint.local_cpus
+    found = []
+    if port is not None and port >= 0 and port != node:
+        found.append(f"its node is {node}, but that of its root port {drive.path[-1].address} is {port}")
+    # Some CPUs of a node may be offline, and a node within a socket (sub-NUMA clustering) has a part of its CPUs.
+    if beside and node in own and not set(parse_cpu_list(beside)) & set(parse_cpu_list(own[node])):
+        found.append(f"its node is {node}, with the CPUs {own[node]}, but the firmware puts the CPUs {beside} beside it")
+    return [f"{each}: one of the two is wrong, and fio may run far from the drive" for each in found]
+
+
 CHECKS: tuple[Check, ...] = (
     Check("versions", BLOCKS, "install the wanted version, or change preflight_versions", look_host=tool_versions),
     Check("free_memory", WARNING, "stop what uses the memory, or add more", look_host=free_memory),
@@ -151,5 +172,11 @@ CHECKS: tuple[Check, ...] = (
         WARNING,
         "set numa_node: N (or cpus:) in the drive's entry of ssd_drives; the board's manual lists the slot's node",
         numa_node,
+    ),
+    Check(
+        "numa_contradiction",
+        WARNING,
+        "set numa_node: N (or cpus:) in the drive's entry of ssd_drives by the board's manual, and update its BIOS",
+        numa_contradiction,
     ),
 )

@@ -69,6 +69,8 @@ class Device(Link):
     class_code: str | None = None
     driver: str | None = None
     numa_node: int | None = None
+    # The CPUs beside it, as the firmware's tables have it: a list as the kernel writes it.
+    local_cpus: str | None = None
     max_speed_gts: float | None = None
     max_width: int | None = None
     # Of a port's slot.
@@ -158,6 +160,7 @@ def read(host: Host, address: str) -> Device:
         class_code=kind,
         driver=os.path.basename(driver) if driver else None,
         numa_node=number(host, base + "numa_node"),
+        local_cpus=host.get(base + "local_cpulist"),
         max_speed_gts=speed_gts(host.get(base + "max_link_speed")),
         max_width=lanes(host.get(base + "max_link_width")),
         slot_power_w=slot_power_w(config) if is_bridge(kind) else None,

@@ -21,7 +21,7 @@ from dataclasses import replace
 from ..core.host import Host
 from ..drive import health
 from ..drive.health import TOO_HOT, critical_texts
-from ..machine import cpus, links, pcie
+from ..machine import cpus, hwmon, links, pcie
 from ..records.base import to_json
 from ..records.environment import Environment
 from ..records.identity import Identity
@@ -53,13 +53,15 @@ def take_sample(host: Host, identity: Identity, path: t.Sequence[str], ask: bool
     began = time.monotonic()
     told = health.read(host, identity, limits=False) if ask else health.glance(host, identity)
     seen = [pcie.live(host, address) for address in path]
-    link = seen[0] if seen else pcie.Link("")
+    link, cooling = seen[0] if seen else pcie.Link(""), hwmon.read(host)
     return SampleDetails(
         **{key: getattr(told, key) for key in KEPT},
         link_speed_gts=link.speed_gts,
         link_width=link.width,
         link_rate_gbit_s=links.rate_gbit_s(host, identity.name),
         aer={item.address: item.aer for item in seen if item.aer is not None},
+        fans_rpm=cooling.fans_rpm or None,
+        inlet_c=cooling.inlet_c,
         seconds=round(time.monotonic() - began, 4),
     )
 

@@ -392,6 +392,11 @@ class SampleDetails(Readings):
     seconds: NotNegative
     # Of a SATA or SAS link.
     link_rate_gbit_s: t.Optional[Annotated[float, Limits(exclusive_minimum=0)]] = None
+    # How fast the host's fans turn, by sensor, and how warm its inlet is (machine/hwmon.py); missing: not to be seen.
+    fans_rpm: OrMissing[Annotated[t.Dict[Annotated[str, Limits(max_length=100)], Count], Limits(max_properties=64)]] = (
+        None
+    )
+    inlet_c: OrMissing[float] = None
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,8 @@ class Samples:
         self._began: datetime.datetime | None = None
         self._seconds: array.array[float] | None = array.array("d")
         self._warm = array.array("d")
+        self._fans = array.array("d")
+        self._inlet = array.array("d")
         self._links: dict[str, None] = {}
         self._unread: dict[str, None] = {}
         self._throttled: list[Record] = []
@@ -63,6 +65,12 @@ class Samples:
         self._take_time(str(sample.get("time")))
         warm = sample.get("temperature_c")
         self._warm.append(math.nan if warm is None else warm)
+        fans = sample.get("fans_rpm")
+        # The slowest of them: one that stands still is what matters.
+        if fans:
+            self._fans.append(min(fans.values()))
+        if sample.get("inlet_c") is not None:
+            self._inlet.append(sample["inlet_c"])
         if sample.get("link_width") and len(self._links) < MOST_TOLD:
             self._links[link_text(sample["link_speed_gts"], sample["link_width"])] = None
         if sample.get("error") and len(self._unread) < MOST_TOLD:
@@ -85,16 +93,18 @@ class Samples:
         self._seconds.append((time - self._began).total_seconds())
 
     def shown(self) -> Record | None:
-        """{count, temperature: "34 to 52 °C", polyline, link, throttled, errors, unread}; None without samples."""
+        """{count, temperature: "34 to 52 °C", polyline, fans: "4200 to 9000 rpm", inlet, link, throttled, errors,
+        unread}; None without samples.
+        """
         if not self._count:
             return None
         warm = [None if math.isnan(value) else int(value) for value in self._warm]
         known, seconds = [value for value in warm if value is not None], self._seconds
         return {
             "count": self._count,
-            "temperature": (f"{min(known)} to {max(known)} °C" if min(known) < max(known) else f"{known[0]} °C")
-            if known
-            else None,
+            "temperature": _range(known, "°C"),
+            "fans": _range(self._fans, "rpm"),
+            "inlet": _range(self._inlet, "°C"),
             "polyline": svg.sparkline(seconds, warm, seconds[-1], max(known)) if known and seconds else "",
             "link": ", then ".join(self._links) or None,
             "throttled": self._throttling(),
@@ -116,3 +126,9 @@ class Samples:
         counts = list(self._aer.items())
         told = [f"{address}: {aer_text(kinds)}" for address, kinds in counts[:MOST_TOLD] if any(kinds.values())]
         return ("; ".join(told) or "none") if counts else None
+
+
+def _range(values: t.Sequence[float], unit: str) -> str | None:
+    """Return "34 to 52 °C", or "34 °C"; None of no values."""
+    ends = list(dict.fromkeys(f"{value:g}" for value in (min(values), max(values)))) if values else []
+    return f"{' to '.join(ends)} {unit}" if ends else None

@@ -59,6 +59,8 @@ LOOP = Identity(model="loop", transport="loop", numa_node=0)
         {"one": drive(model=replace(IDENTITY, numa_node=None), options=NO_OPTIONS._replace(numa_node=1))},
         {"one": drive(model=replace(IDENTITY, numa_node=None), options=NO_OPTIONS._replace(cpus="0-3"))},
         {"one": drive(model=replace(IDENTITY, numa_node=None)), "machine": {"nodes": 1}},
+        # Nodes within a socket (sub-NUMA clustering): the firmware puts all of its CPUs beside the drive.
+        {"one": drive({"local_cpus": "0-7"}), "machine": {"node_cpus": {0: "0-3", 1: "4-7"}}},
         {"one": drive({"speed": 8.0, "max_speed": 8.0}, [port(max_speed=32.0, max_width=16, speed=8.0)])},
         {"one": drive(write_cache="write back", options=NO_OPTIONS._replace(write_cache="on"))},
         {"one": drive(write_cache="write back"), "required": {"write_cache_chosen": True}},

@@ -64,6 +64,16 @@ HOST_ROWS = [
         "its NUMA node is unknown (-1) on a machine of 2 nodes",
     ),
     ("numa_unknown", {"one": drive(model=replace(IDENTITY, numa_node=None)), "machine": {"nodes": None}}, "known"),
+    (
+        "numa_contradiction",
+        {"one": drive(bridges=[port(numa_node=1)]), "machine": {"node_cpus": {0: "0-3", 1: "4-7"}}},
+        "its node is 0, but that of its root port 0000:00:01.0 is 1",
+    ),
+    (
+        "numa_contradiction",
+        {"one": drive({"local_cpus": "4-7"}), "machine": {"node_cpus": {0: "0-3", 1: "4-7"}}},
+        "the firmware puts the CPUs 4-7 beside it",
+    ),
 ]
 MODEL_ROWS = [
     (

@@ -51,6 +51,9 @@ def test_samples_in_a_few_words():
     )
     assert (hot["throttled"], hot["link"]) == ("2 × thermal management 1", "16 GT/s x4, then 16 GT/s x1")
     assert (hot["errors"], hot["temperature"]) == ("a: 2 correctable", "34 °C")
+    cooled = [sample(0, fans_rpm={"a": 9000, "b": 4200}, inlet_c=23.5), sample(9, fans_rpm={"a": 9100}, inlet_c=24)]
+    seen = measured_conditions.samples(cooled)
+    assert (seen["fans"], seen["inlet"]) == ("4200 to 9100 rpm", "23.5 to 24 °C")
 
 
 def test_what_nobody_could_read_is_not_made_up():
