@@ -19,6 +19,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import zipapp
 OLDEST = versions.text(versions.OLDEST_ON_HOSTS)
 # Of all modules, arguments that change nothing; those that need a tool of a vendor's fail, and say that it is missing.
 ARGUMENTS = {
+    "bmc_record": {"state_dir": "{state}"},
     "boot_arguments": {"state": "absent", "state_dir": "{state}"},
     "drive_facts": {"discover": True, "drives": [{"serial": "none"}]},
     "examine": {"run_info": {"state_dir": "{state}"}, "host_info": {}, "drive_facts": {}, "host_checks": {}},
@@ -35,6 +36,7 @@ ARGUMENTS = {
 }
 # These have no part that runs on a host.
 ON_THE_CONTROLLER = {
+    "bmc_settings",
     "collect",
     "drive_list",
     "find_run",

@@ -3,9 +3,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """An EMULATOR of a server's BMC: Redfish over TLS, after DMTF DSP0266 1.21 (protocol: Basic authentication, ETags,
 settings resources) and DSP8010 2025.4 (schemas: ServiceRoot, ComputerSystem, Bios, Settings, AttributeRegistry,
-ThermalSubsystem). It stages BIOS attributes in the settings resource and applies them when its system comes on again; it has a fan mode as
-DSP8010 has it, or as Supermicro's Redfish Reference Guide does (OEM FanMode). sushy-tools' emulator, which the other
-tests of power cycles use, applies attributes at once and has no fans to set.
+ThermalSubsystem).
+
+It stages BIOS attributes in the settings resource and applies them when its system comes on again; it has a fan mode as
+DSP8010 has it, or as Supermicro's Redfish Reference Guide does (OEM FanMode). sushy-tools' emulator, which other tests
+of power cycles use, applies attributes at once and has no fans to set.
 """
 
 from __future__ import annotations
@@ -270,6 +272,8 @@ class Answer(http.server.BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"{}")
         if not self._is_let_in():
             return self._error(401)
+        if isinstance(self.server.answers.get(self.path), int):
+            return self._error(self.server.answers[self.path])
         with self.server.lock:
             now = self.server.resources().get(self.path)
             if now and self.headers.get("If-Match") not in (None, now["@odata.etag"]):

@@ -12,9 +12,9 @@ import shutil
 
 import pytest
 import simulated_ssd as simulator
-from bmcs import PASSWORD
+from bmcs import PASSWORD, SYSTEM
 from cut_machine import CutMachine
-from redfish_bmc import ATTRIBUTES, StagingBmc
+from redfish_bmc import ATTRIBUTES, BIOS, RESET, StagingBmc
 from sshd import SSHD
 from vendor_lab import REPO
 from waiting import wait_until
@@ -92,7 +92,7 @@ def test_a_run_sets_bios_and_fans_records_them_and_restore_brings_them_back(lab)
 def test_what_was_staged_by_a_controller_that_died_is_taken_back_by_the_next_play(lab):
     """The host never boots, so nothing of it was ever in force; the fans are high."""
     lab.site.vars.update(tune_bios={"attributes": {"ProcCStates": "Disabled"}}, tune_fans="high")
-    lab.bmc.answers["/redfish/v1/Systems/1/Actions/ComputerSystem.Reset"] = 503
+    lab.bmc.answers[RESET] = 503
     process = lab.site.start("qualify")
     wait_until(lambda: lab.bmc.staged, "the staged attribute", process=process)
     process.kill()
@@ -119,18 +119,36 @@ def test_what_can_not_be_set_is_refused_before_anything_is_staged(lab, change, t
     assert code != 0 and told in output and lab.bmc.changes == [] and not lab.record().exists(), output
 
 
-@pytest.mark.parametrize("fault", ["slow", "wrong", "not there", "another machine's"])
-def test_a_bmc_that_does_not_answer_stops_no_run(lab, fault):
-    """The attributes are unknown, in the plan's warnings and the report, and the run goes on."""
+def test_fans_that_a_run_left_high_are_restored_by_the_next_play(lab):
+    """Nobody watched the first run to its end."""
     lab.site.vars["tune_fans"] = "high"
-    if fault == "slow":
-        lab.bmc.delay_s = 30
-    elif fault == "wrong":
-        lab.bmc.answers["/redfish/v1/Systems/1/Bios"] = b"<html>"
-    elif fault == "not there":
-        lab.site.vars["vendor_bmc_address"] = "localhost:1"
-    else:
-        lab.bmc.uuid = "4c4c4544-0042-3110-8051-b4c04f564433"
+    code, output = lab.play("start")
+    assert code == 0 and lab.bmc.mode == "FullSpeed" and "high until the run ends" in output, output
+    wait_until(lambda: lab.site.journal("job_finished"), "the host job")
+    lab.site.vars["tune_fans"] = ""
+    code, output = lab.play("start")
+    assert code == 0 and lab.bmc.mode == "Optimal" and "the fans are restored to Optimal" in output, output
+    assert not lab.record().exists()
+
+
+def test_a_slow_bmc_stops_no_run(lab):
+    """The attributes are unknown, in the plan's warnings and the report, the fans are as they were, and the run
+    goes on.
+    """
+    lab.site.vars["tune_fans"] = "high"
+    lab.bmc.delay_s = 30
     code, output = lab.play("qualify")
     assert code == 0 and "the BIOS attributes are unknown: the BMC localhost:" in output, output
+    assert "tune_fans: the BMC localhost:" in output and lab.bmc.mode == "Optimal", output
     assert lab.site.journal("snapshot")[0]["bios_settings"]["unknown"].startswith("the BMC localhost:")
+
+
+def test_a_bmc_that_is_wrong_or_not_there_is_a_remark(lab):
+    faults = {"is no JSON": {}, "another machine's": {}, "refused": {"vendor_bmc_address": "localhost:1"}}
+    for told, variables in faults.items():
+        lab.bmc.answers = {BIOS: b"<html>"} if told == "is no JSON" else {}
+        lab.bmc.uuid = "4c4c4544-0042-3110-8051-b4c04f564433" if told == "another machine's" else SYSTEM
+        extra = [word for name, value in variables.items() for word in ("-e", f"{name}={value}")]
+        code, output = lab.play("preflight", "-e", "ssd_mode=plan", *extra)
+        (remark,) = [line for line in output.splitlines() if "bios_unknown" in line]
+        assert code == 0 and told in remark and PASSWORD not in output, output

@@ -119,6 +119,10 @@ ALONE = {
     ),
     "boot": ("tune", {"tune_boot_arguments": ["quiet"]}, {"tasks_from": "boot"}),
     "boot_restore": ("tune", {}, {"tasks_from": "boot_restore"}),
+    "bios": ("tune", {"tune_bios": {"profile": "performance"}}, {"tasks_from": "bios"}),
+    "bmc_restore": ("tune", {}, {"tasks_from": "bmc_restore"}),
+    "fans": ("tune", {"tune_fans": "high"}, {"tasks_from": "fans"}),
+    "fans_restore": ("tune", {}, {"tasks_from": "fans_restore"}),
     "collect": (
         "workload",
         {"ssd_decision": {"run": {"results_dir": "/nonexistent", "id": "x"}}},

@@ -43,6 +43,7 @@ def test_a_fact_never_outranks_the_inventory(pair, tmp_path):
         "host_info",
         "drive_facts",
         "host_checks",
+        "bmc_record",
         "boot_arguments",
         "iomemory",
         "rssdm",

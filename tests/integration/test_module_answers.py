@@ -41,6 +41,8 @@ BEFORE = [
     {"tunables": {"concern": "queue"}},
     {"irq_affinity": {"irqs": [999999], "cpus": "0"}},
     {"boot_arguments": {"state": "absent", **STATE}},
+    {"bmc_record": STATE},
+    {"bmc_settings": {"state": "restored", **STATE}},
     {"drive_facts": {"discover": True, "drives": "{{ ssd_drives }}", **STATE}},
     {"retired_layers": {"drives": "{{ ssd_drives }}", **STATE}},
     {"rssdm": {"serial": "S1", "queue_depth": 256, "power_limiting": True, **STATE}},

@@ -135,7 +135,7 @@ def numa_contradiction(facts: HostFacts, drive: CheckedDrive) -> list[str]:
         found.append(f"its node is {node}, but that of its root port {drive.path[-1].address} is {port}")
     # Some CPUs of a node may be offline, and a node within a socket (sub-NUMA clustering) has a part of its CPUs.
     if beside and node in own and not set(parse_cpu_list(beside)) & set(parse_cpu_list(own[node])):
-        found.append(f"its node is {node}, with the CPUs {own[node]}, but the firmware puts the CPUs {beside} beside it")
+        found.append(f"its node is {node} (CPUs {own[node]}), but the firmware puts the CPUs {beside} beside it")
     return [f"{each}: one of the two is wrong, and fio may run far from the drive" for each in found]
 
 

@@ -15,6 +15,10 @@ class BmcError(Exception):
     """The BMC did not do or answer what it was asked; the message has neither its user nor its password."""
 
 
+class NotThere(BmcError):
+    """The BMC has no such resource."""
+
+
 class BmcIdentity(t.NamedTuple):
     """Which system a BMC says that it is of. uuids: every reading of the one that it has, as IPMI leaves the order of
     the bytes open.

@@ -16,6 +16,8 @@ from .ipmi import IpmiBmc
 from .redfish import RedfishBmc
 
 IPMI = "ipmi"
+# A BMC that takes longer for one question is not waited for: fans hold no run up.
+ASK_S = 10.0
 
 
 class FansUnset(Exception):
@@ -38,7 +40,7 @@ def set_high(access: BmcAccess, ipmi: t.Mapping[str, t.Sequence[str]], known: Fa
         return Change(known or FansRecord(IPMI, None, now()), known is None, lambda: _send(access, commands), "IPMI")
     if access.protocol == IPMI:
         raise FansUnset("tune_fans: the BMC is asked by IPMI, where only your own commands do it: tune_fans_ipmi")
-    bmc = RedfishBmc(access)
+    bmc = RedfishBmc(access, ASK_S)
     try:
         found = bmc.fan_mode()
     except BmcError as error:
@@ -57,7 +59,7 @@ def set_back(access: BmcAccess, ipmi: t.Mapping[str, t.Sequence[str]], known: Fa
             raise FansUnset("the fans were set high by tune_fans_ipmi, which is needed to restore them too")
         commands = [parsed(command) for command in ipmi["restore"]]
         return Change(known, True, lambda: _send(access, commands), "high")
-    bmc = RedfishBmc(access)
+    bmc = RedfishBmc(access, ASK_S)
     try:
         found = bmc.fan_mode()
     except BmcError as error:

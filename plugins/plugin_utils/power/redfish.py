@@ -21,13 +21,15 @@ from ..common import bmc_tables as tables
 from ..validation import printable
 from . import redfish_log
 from .bios import Attributes, BiosState, Registry, clean
-from .bmc import OFF, ON, BmcAccess, BmcError, BmcIdentity
+from .bmc import OFF, ON, BmcAccess, BmcError, BmcIdentity, NotThere
 
 ROOT = "/redfish/v1/"
 RESET = "#ComputerSystem.Reset"
 TIMEOUT_S = 30.0
 # More is no answer of a BMC.
 MOST_BYTES = 2 << 20
+# How a BMC says that it has no such resource.
+_ABSENT = (404, 405, 501)
 _POWER = {"On": ON, "Off": OFF}
 Json = dict[str, t.Any]
 
@@ -111,10 +113,12 @@ class RedfishBmc:
         self._asked("PATCH", path, body, {"If-Match": str(etag)} if etag else {})
 
     def fan_mode(self) -> tuple[str, tables.FanMode, t.Any] | None:
-        """Return where the fan mode is, in which way, and what it is now; None: it offers none that is known."""
+        """Return where the fan mode is, in which way, and what it is now; None: it offers none that is known. Raises
+        BmcError at the first question that a slow BMC does not answer.
+        """
         for mode in tables.load().fans:
             for path in self._places(ROOT, mode.path.split("/")):
-                with contextlib.suppress(BmcError):
+                with contextlib.suppress(NotThere):
                     value: t.Any = self._asked("GET", path)
                     for key in mode.property:
                         value = value.get(key) if isinstance(value, dict) else None
@@ -129,7 +133,7 @@ class RedfishBmc:
         elif parts[0] != "*":
             yield from self._places(f"{base}{parts[0]}/", parts[1:])
         else:
-            with contextlib.suppress(BmcError):
+            with contextlib.suppress(NotThere):
                 for one in self._asked("GET", base.rstrip("/")).get("Members") or ():
                     if _link(one):
                         yield from self._places(f"{_link(one).rstrip('/')}/", parts[1:])
@@ -191,7 +195,8 @@ class RedfishBmc:
         except (OSError, http.client.HTTPException) as error:
             raise BmcError(f"{what}: {printable.line(error, 300) or type(error).__name__}") from None
         if not 200 <= answer.status < 300:
-            raise BmcError(f"{what}: HTTP {answer.status}{_told(text)}")
+            kind = NotThere if answer.status in _ABSENT else BmcError
+            raise kind(f"{what}: HTTP {answer.status}{_told(text)}")
         return _parsed(what, text)
 
     def _context(self) -> ssl.SSLContext:
