@@ -65,7 +65,6 @@ EXAMPLES = r"""
     bios: {profile: performance}
   become: true
   check_mode: true
-  diff: true
 
 - name: Restore the fans
   ssdlab.fleet.bmc_settings:

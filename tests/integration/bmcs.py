@@ -131,6 +131,12 @@ class IpmiBmc:
             "    def power_on(self): file.write_text('on')",
             f"    def power_shutdown(self): pathlib.Path({str(self.deaf)!r}).exists() or self.power_off()",
             "    def is_active(self): return True",
+            # A maker's own command, such as those that set fans (network function 30h); 46h is refused.
+            "    def handle_raw_request(self, request, session):",
+            "        if request['netfn'] != 0x30: return super().handle_raw_request(request, session)",
+            "        sent = [request['netfn'], request['command'], *request['data']]",
+            "        open(sys.argv[2] + '.raw', 'a').write(' '.join(map(hex, sent)) + chr(10))",
+            "        session.send_ipmi_response(code=0xC1 if request['command'] == 0x46 else 0)",
             f"Fake({{{USER!r}: {PASSWORD!r}}}, port=int(sys.argv[1]), address='::ffff:127.0.0.1').listen()",
         ]
         self.process = subprocess.Popen(
@@ -146,6 +152,10 @@ class IpmiBmc:
 
     def power(self):
         return {"on": "On", "off": "Off"}.get(self.file.read_text())
+
+    def raw(self):
+        """The maker's own commands that it was sent."""
+        return Path(f"{self.file}.raw").read_text().splitlines()
 
     def end(self):
         self.process.kill()

@@ -17,7 +17,7 @@ import time
 import pytest
 from bmcs import PASSWORD, SYSTEM, USER, IpmiBmc, certify
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.power import ipmi
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.power import fans, ipmi
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.power.bmc import BmcAccess, BmcError
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.power.redfish import RESET, RedfishBmc
 
@@ -209,6 +209,14 @@ def test_ipmi_tells_whose_it_is_and_switches(tmp_path):
         assert served.power() == "Off" and bmc.power() == "off"
         bmc.switch_on()
         assert served.power() == "On"
+        access = BmcAccess("ipmi", f"localhost:{served.port}", USER, PASSWORD)
+        own = {"high": ["0x30 0x45 0x01 0x01"], "restore": ["0x30 0x45 0x01 0x02"]}
+        change = fans.set_high(access, own, None)
+        change.make()
+        fans.set_back(access, own, change.record).make()
+        assert served.raw() == ["0x30 0x45 0x1 0x1", "0x30 0x45 0x1 0x2"]
+        with pytest.raises(fans.FansUnset, match="Invalid command .of the command 0x30 0x46."):
+            fans.set_high(access, {**own, "high": ["0x30 0x46"]}, None).make()
         wrong = ipmi.IpmiBmc(BmcAccess("ipmi", f"localhost:{served.port}", USER, f"{PASSWORD}-wrong"))
         with pytest.raises(BmcError) as failed:
             wrong.power()

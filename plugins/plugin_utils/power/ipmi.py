@@ -55,10 +55,11 @@ class IpmiBmc:
 
     def raw(self, command: list[int]) -> None:
         """Send the bytes of a command: the network function, the command, its data."""
-        told = self._asked("raw", command)
-        if told.get("code"):
+        try:
+            self._asked("raw", command)
+        except BmcError as error:
             sent = " ".join(f"0x{byte:02x}" for byte in command)
-            raise BmcError(f"IPMI: the command {sent} was refused: completion code {told['code']}")
+            raise BmcError(f"{error} (of the command {sent})") from None
 
     def _asked(self, question: str, command: list[int] | None = None) -> dict[str, t.Any]:
         try:

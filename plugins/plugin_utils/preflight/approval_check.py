@@ -40,6 +40,7 @@ OVERRIDES = (
     "tune_boot_arguments",
     *sorted(examine_arguments.PREPARED),
     *examine_arguments.OF_BMC,
+    "tune_fans_ipmi",
     "vendor_power_cycle",
     "vendor_power_cycle_force",
 )

@@ -140,7 +140,7 @@ def test_every_concern_of_tuning_has_a_switch_a_tag_and_a_task():
     ]
     switches = {name for name in load("tune", "defaults/main.yml") if name.endswith("_enabled")}
     assert switches == {f"tune_{name}_enabled" for name in [*concerns, tuning.BOOT]}
-    assert load("tune", "vars/main.yml")["__tune_tags"] == [*concerns, tuning.BOOT, "vendor"]
+    assert load("tune", "vars/main.yml")["__tune_tags"] == [*concerns, tuning.BOOT, "vendor", "bios", "fans"]
 
 
 def test_the_module_tunables_knows_every_concern_in_its_documentation_and_in_its_code():

@@ -54,6 +54,19 @@ def test_a_bad_host_is_named_with_what_differs_and_its_drives_are_not_blamed():
     ]
 
 
+def test_a_bad_host_is_named_with_its_bios_attributes_unless_nobody_knows_them():
+    def snapshot(settings="read", **attributes):
+        return {**SNAPSHOT, "bios_settings": settings, "bios_attributes": attributes}
+
+    rest = {number: snapshot(ProcC1E="Off", Delay=0) for number in range(6)}
+    for mine, differs in (
+        (snapshot(ProcC1E="On", Delay=0), ["BIOS attribute ProcC1E: On where 5 of 5 others have Off"]),
+        (snapshot("unknown (x)"), ["BIOS attributes: unknown (x) where 5 of 5 others have read"]),
+    ):
+        found = made(*fleet(low={3: 0.82}, snapshots={**rest, 3: mine}))
+        assert [host["differs"] for host in found["low_hosts"]] == [differs]
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_the_order_of_records_changes_nothing_that_is_told(seed):
     """Figures that say the same, IOPS and bandwidth of one block size, are as far off to the last digit but rounding;

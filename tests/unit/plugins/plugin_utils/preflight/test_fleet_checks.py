@@ -92,6 +92,32 @@ def test_what_may_differ(changes):
     assert told(view("h1"), view("h2", **changes)) == {"h1": [], "h2": []}
 
 
+def bios(unknown="", pending=None, **attributes):
+    return {"bios_settings": {"attributes": attributes, "unknown": unknown, "pending": pending or {}}}
+
+
+def test_bios_attributes_are_compared_one_by_one_within_a_make():
+    other = {"bios": {**SNAPSHOT["bios"], "system": "M2"}}
+    seen = told(
+        view("h1", **bios(ProcC1E="On", AssetTag="1", Delay=60)),
+        view("h2", **bios(ProcC1E="Off", AssetTag="2", Delay=60)),
+        view("h3", **{**bios(ProcC1E="Never"), **other}),
+        view("h4", **bios("the BMC b4: timed out")),
+        view("h5"),
+    )
+    message = "the hosts differ in BIOS attributes: ProcC1E: Off on h2; On on h1"
+    assert seen["h1"] == seen["h2"] == [("fleet_hosts", "warning", message)]
+    unknown = ("bios_unknown", "warning", "the BIOS attributes are unknown: the BMC b4: timed out")
+    assert (seen["h3"], seen["h4"], seen["h5"]) == ([], [unknown], [])
+
+
+def test_what_waits_for_a_boot_is_told():
+    message = "BIOS attributes wait for the next boot: ProcC1E=Off"
+    assert told(view("h1", **bios(pending={"ProcC1E": "Off"}, ProcC1E="On"))) == {
+        "h1": [("bios_pending", "warning", message)]
+    }
+
+
 def test_each_hosts_inventory_chooses_the_level_and_an_unchecked_host_stays_so():
     seen = told(
         view("h1", ("S1", "A", "1"), levels={"fleet_firmware": "blocks"}),
