@@ -50,11 +50,6 @@ record:
       returned: while they are
       type: dict
       sample: {way: Supermicro, before: Optimal, since: "2026-11-29T01:00:00.000Z"}
-diff:
-  description: The record before and after.
-  returned: success
-  type: dict
-  sample: {before: "", after: ""}
 """
 
 import json

@@ -89,9 +89,4 @@ message:
   returned: success
   type: str
   sample: "BIOS attributes are set by a boot: ProcCStates=Disabled."
-diff:
-  description: Attributes and fans before and after.
-  returned: success
-  type: dict
-  sample: {before: "ProcCStates: Enabled\n", after: "ProcCStates: Disabled\n"}
 """

@@ -19,6 +19,7 @@ REPO = Path(__file__).resolve().parents[5]
 PARTS = {module: json_schema.of(kind) for module, kind in answers.ANSWERS.items()}
 # Modules whose work an action does on the controller: no host answers to them.
 ON_CONTROLLER = (
+    "bmc_settings",
     "collect",
     "drive_list",
     "find_run",
