@@ -275,8 +275,10 @@ def _view(name: str, heard: Json) -> HostAnswer:
     except base.WrongShape as error:  # that host's own fault, and nobody else's
         examined, failures["examine"] = nothing, f"its answer cannot be read: {error}"
     snapshot = examined.snapshot
-    if snapshot and answer.get(BIOS_SETTINGS):
-        snapshot = dataclasses.replace(snapshot, bios_settings=base.parse(BiosSettings, answer[BIOS_SETTINGS]))
+    if snapshot:
+        # The controller read them; a host's own claim does not count.
+        told = answer.get(BIOS_SETTINGS)
+        snapshot = dataclasses.replace(snapshot, bios_settings=base.parse(BiosSettings, told) if told else None)
     unreachable = str(answer.get("msg") or "no connection") if answer.get("unreachable") else ""
     if not unreachable and answer.get("failed"):
         failures["examine"] = str(answer.get("msg") or answer.get("module_stderr") or "no message")

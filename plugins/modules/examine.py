@@ -16,6 +16,8 @@ description:
   - Does what M(ssdlab.fleet.run_info), M(ssdlab.fleet.host_info), M(ssdlab.fleet.drive_facts) and
     M(ssdlab.fleet.host_checks) do. One module instead of four saves a process on the controller and a start of Python
     on the host for each of the others.
+  - With O(variables=true) and a BMC by Redfish among the variables (V(vendor_bmc_address)), the controller reads the
+    host's BIOS attributes meanwhile. What the BMC does not tell in 20 seconds is unknown, and nothing fails.
   - A part that fails is listed in RV(failures); the others are returned. The checks are skipped on a host where a run
     is in progress, because reading its drives would disturb the measurement.
 extends_documentation_fragment:

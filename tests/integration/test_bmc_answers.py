@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import http.server
 import json
+import re
 import shutil
 import ssl
 import threading
 import time
 
 import pytest
+import redfish_bmc
 from bmcs import PASSWORD, SYSTEM, USER, IpmiBmc, certify
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.power import fans, ipmi
@@ -223,3 +225,42 @@ def test_ipmi_tells_whose_it_is_and_switches(tmp_path):
         assert PASSWORD not in str(failed.value)
     finally:
         served.end()
+
+
+COMMON = {"@odata.id": str, "@odata.type": str, "@odata.etag": str, "Name": str}
+# Of the published JSON schemas (DMTF DSP8010 2025.4), of the properties that the emulator has: their types. What is in
+# COMMON is required of each resource, and so is Id but of collections.
+SCHEMAS = {
+    "Bios.v1_2_3.Bios": {"Attributes": dict, "AttributeRegistry": str, "@Redfish.Settings": dict},
+    "ThermalSubsystem.v1_5_0.ThermalSubsystem": {"FansFullSpeedOverrideEnable": bool},
+    "ComputerSystem.v1_24_0.ComputerSystem": {
+        **dict.fromkeys(("UUID", "SerialNumber", "Manufacturer", "PowerState"), str),
+        **dict.fromkeys(("Bios", "Actions"), dict),
+    },
+    "AttributeRegistry.v1_4_0.AttributeRegistry": {
+        **dict.fromkeys(("Language", "OwningEntity", "RegistryVersion"), str),
+        "RegistryEntries": dict,
+    },
+    "MessageRegistryFile.v1_1_5.MessageRegistryFile": {"Registry": str, "Languages": list, "Location": list},
+    "ServiceRoot.v1_17_0.ServiceRoot": {
+        "Vendor": str,
+        **dict.fromkeys(("Systems", "Chassis", "Managers", "Registries", "Links"), dict),
+    },
+}
+
+
+def test_the_emulator_that_stages_has_what_the_published_schemas_have(tmp_path):
+    bmc = redfish_bmc.StagingBmc(tmp_path / "bmc")
+    try:
+        resources = bmc.resources().values()
+    finally:
+        bmc.end()
+    kinds = {each["@odata.type"][1:]: each for each in resources}
+    assert {kind for kind in kinds if not kind.endswith("Collection")} == set(SCHEMAS)
+    for kind, each in kinds.items():
+        collection = {"Members": list, "Members@odata.count": int}
+        known = {**COMMON, **(collection if kind.endswith("Collection") else {"Id": str, **SCHEMAS[kind]})}
+        assert {name: type(value) for name, value in each.items()}.items() <= known.items(), kind
+        assert set(COMMON) <= set(each) and ("Id" in each or "Members" in each), kind
+    attributes = next(each for each in resources if each["@odata.id"] == redfish_bmc.BIOS)["Attributes"]
+    assert all(re.fullmatch("[A-Za-z][A-Za-z0-9_]+", name) for name in attributes)
