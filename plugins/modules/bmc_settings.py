@@ -60,11 +60,10 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: See what the profile would change
+- name: Compare the BIOS with the profile, and record what it was (with --check, only compare)
   ssdlab.fleet.bmc_settings:
     bios: {profile: performance}
   become: true
-  check_mode: true
 
 - name: Restore the fans
   ssdlab.fleet.bmc_settings:
