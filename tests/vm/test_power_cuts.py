@@ -66,6 +66,7 @@ def played(lab, cycles, mode, **variables):
     test = {"base": "power-cut", "power_cut": asked}
     lab.vars.update(variables, ssd_plan=[test], ssd_power_cut_others="accept")
     code, output = lab.play("qualify")
+    assert list(lab.results.glob("*/report/summary.json")), output
     return {drive["drive"]: drive for drive in lab.summary()["drives"]}, code, output
 
 
