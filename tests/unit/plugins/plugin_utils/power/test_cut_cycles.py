@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
@@ -157,6 +159,35 @@ def test_a_slow_bmc_and_one_that_loses_orders_is_asked_again(script):
     machine = Machine()
     machine.script = list(script)
     assert machine.play() == cut_cycles.Played(3)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_what_ends_a_play_waits_until_its_host_is_on(number):
+    machine, came = Machine(), []
+
+    def switch_off():
+        Machine.force_off(machine)
+        signal.raise_signal(number)
+
+    machine.force_off = switch_off
+    before = signal.signal(number, lambda *_received: came.append(machine.power_is))
+    try:
+        assert machine.play() == cut_cycles.Played(3)
+    finally:
+        signal.signal(number, before)
+    assert came == ["on"] * 3
+
+
+def test_a_cut_that_could_not_be_marked_is_not_done():
+    """Nobody would know of the host, should the controller die."""
+    machine = Machine()
+
+    def fails():
+        raise OSError(28, "No space left on device", "/results/switched-off/a.json")
+
+    machine.set = fails
+    played = machine.play()
+    assert not machine.cuts and played.is_back and "switched-off/a.json can't be written: No space" in played.problem
 
 
 def test_a_bmc_that_does_nothing_ends_it_before_anything_is_lost():
