@@ -21,6 +21,7 @@ from ..purge.method import PurgeError
 from ..records import base
 from ..records.measurement import Power
 from ..records.plan import PlannedDrive, PlannedTest
+from ..run import main_figure
 from ..run.folder import Event
 from . import array, failure_logs, power_cut, release_drive
 from .drive_context import NO_PURGE, DriveContext, Job
@@ -68,8 +69,17 @@ class Campaign:
         except Exception as error:
             outcome, message = "error", self._crash(error)
         self._station.job.ended[self.drive] = outcome
+        shown = base.to_json([main_figure.of_result(result) for result in self._tests.finished])
         self._station.show(
-            phase="done", outcome=outcome, message=message, cell=None, last=None, time_left_s=0, later_s=0
+            phase="done",
+            outcome=outcome,
+            message=message,
+            cell=None,
+            last=None,
+            time_left_s=0,
+            later_s=0,
+            results=shown,
+            missed=self._tests.missed(),
         )
         with contextlib.suppress(Exception):  # The journal has all of it.
             self._station.beside.flush()

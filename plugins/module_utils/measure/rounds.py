@@ -263,15 +263,15 @@ class Rounds:
         return Steadiness(found.metric, found.steady, found.range_ratio, found.slope_ratio)
 
     def time_left_s(self) -> float | None:
-        """Return an upper bound if no further round is disturbed: to the first limit that ends the test, or None when
-        nothing bounds it.
+        """Return an upper bound if the host stays as busy as it was: to the first limit that ends the test, or None
+        when nothing bounds it.
         """
         if self.finished():
             return 0.0
-        if self.steady_at is not None:
-            return (self.steady_at + self._after - self.count) * self._round_s
         written, elapsed_s = self._windows.end
-        done = Done(self.undisturbed, written, elapsed_s, self._counted_from)
+        if self.steady_at is not None:
+            return (self.steady_at + self._after - self.count) * _slowest_s(self._round_s, self.count, elapsed_s)
+        done = Done(self.undisturbed, written, elapsed_s, self._counted_from, self.count)
         return bound_s(self._limits, self._round_s, self._windows.size_bytes, done)
 
 
@@ -296,30 +296,40 @@ def cell_s(cell: AnyLoad) -> float:
 
 
 class Done(t.NamedTuple):
-    """What is done of a test's rounds. undisturbed: how many are; counted_from: as in Rounds."""
+    """What is done of a test's rounds. undisturbed: how many are; counted_from: as in Rounds; count: of all."""
 
     undisturbed: int = 0
     bytes_written: int = 0
     elapsed_s: float = 0.0
     counted_from: tuple[int, int, float] | None = AT_ONCE
+    count: int = 0
+
+
+def _slowest_s(round_s: float, count: int, elapsed_s: float) -> float:
+    """Return what a round takes by its plan, or by those that were measured where that is longer."""
+    return max(round_s, elapsed_s / count) if count else round_s
 
 
 def bound_s(limits: RoundLimits, round_s: float, size_bytes: int, done: Done = Done()) -> float | None:
-    """Seconds until the first limit ends the rounds if no further one is disturbed; None when no limit can be put into
-    seconds yet.
+    """Seconds until the first limit ends the rounds, if the others take as long and as many of them are disturbed as of
+    those so far; None when no limit can be put into seconds yet.
     """
+    round_s = _slowest_s(round_s, done.count, done.elapsed_s)
     bounds = []
     rate = done.bytes_written / done.elapsed_s if done.elapsed_s else 0.0
     if limits.capacity_multiple and rate:
         bounds.append((limits.capacity_multiple * size_bytes - done.bytes_written) / rate)
-    undisturbed, _all, began_s = done.counted_from or (done.undisturbed, 0, done.elapsed_s)
+    undisturbed, count, began_s = done.counted_from or (done.undisturbed, done.count, done.elapsed_s)
     before_s = 0.0
     if done.counted_from is None and limits.least_capacity_multiple:
         if not rate:
             return None
         before_s = (limits.least_capacity_multiple * size_bytes - done.bytes_written) / rate
     if limits.max:
-        bounds.append(before_s + (limits.max - (done.undisturbed - undisturbed)) * round_s)
+        # One more of each: a first round that was disturbed says little.
+        again = (done.count + 1) / (done.undisturbed + 1) if done.count else 1.0
+        left = (limits.max - (done.undisturbed - undisturbed)) * again
+        bounds.append(before_s + min(left, MOST_TIMES * limits.max - max(0, done.count - count)) * round_s)
     if limits.time_limit_s:
         bounds.append(before_s + limits.time_limit_s - (done.elapsed_s - began_s))
     return max(0.0, min(bounds)) if bounds else None

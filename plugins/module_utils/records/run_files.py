@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
+from .attempt import Metric, Outcome
 from .base import Annotated, Count, Json, Label, Limits, NotNegative, OrMissing, Positive, RunId, Text
 
 _StatusTime = Annotated[
@@ -40,6 +41,16 @@ class PowerCutStatus:
     step: t.Literal["preparing", "writing", "cut", "verifying"]
     # When it came to this step.
     since: _StatusTime
+
+
+@dataclass(frozen=True)
+class TestFigure:
+    """What a finished test came to, by the one figure that it is shown by. metric, value: null where it has none."""
+
+    test: Label
+    outcome: Outcome
+    metric: t.Optional[Metric]
+    value: t.Optional[float]
 
 
 @dataclass(frozen=True)
@@ -87,6 +98,11 @@ class DriveStatus:
     news_within_s: t.Optional[NotNegative]
     # Of the phase power_cut.
     power_cut: t.Optional[PowerCutStatus] = None
+    # When time_left_s was said; null: never yet.
+    time_left_at: t.Optional[Annotated[str, Limits(max_length=40)]] = None
+    # Of the phase done: its tests, and which criteria it missed as far as its host can judge; "": none.
+    results: t.Optional[Annotated[t.List[TestFigure], Limits(max_items=1000)]] = None
+    missed: str = ""
 
     JSON_SCHEMA: t.ClassVar[Json] = {
         "if": {"properties": {"phase": {"const": "done"}}},

@@ -271,6 +271,8 @@ class Status:
         """Change fields of one drive's entry. What can't be written is part of the next write: the journal tells of a
         disk that is full.
         """
+        if "time_left_s" in fields:
+            fields["time_left_at"] = now()
         with self._lock:
             for entry in self._fields["drives"]:
                 if entry["drive"] == drive and any(entry.get(key) != value for key, value in fields.items()):

@@ -7,10 +7,9 @@ its figures, outliers, low hosts, and what changed since the last run. Pure.
 
 from __future__ import annotations
 
-import re
 import typing as t
 
-from ...module_utils.measure import health_metrics
+from ...module_utils.run import main_figure
 from ..common import units
 from ..verdict import headline, judged_criteria
 from ..verdict.verdicts import CHANGED, OTHERWISE, VERDICTS
@@ -27,9 +26,6 @@ MOST_ROWS = 40
 MOST_DRIVES = 20
 # Of a run's criteria; summary.json has all.
 MOST_WARNINGS = 5
-# From here on a rate says more than a number of I/Os.
-LARGE_BLOCK_BYTES = 128 << 10
-BLOCK_OF_CELL = re.compile(r"[a-z]+-(?P<number>[0-9]+)(?P<unit>[bk])-")
 DRIVE_TITLES = ("HOST", "DRIVE", "MODEL", "RESULT", "TESTS")
 
 
@@ -249,8 +245,8 @@ def _fleet(run: Mapping, summary: Mapping | None) -> list[str]:
     for group in fleet.get("groups") or []:
         tracked = next((item["metric"] for item in (told.get(group["test"]) or {}).get("tracked") or []), None)
         of_test = {item["metric"]: item for item in fleet["groups"] if item["test"] == group["test"]}
-        headline = _headline(of_test, told.get(group["test"]) or {}) or str(group["metric"])
-        figures.setdefault(group["test"], tracked if tracked is not None and tracked in of_test else headline)
+        main = main_figure.metric(of_test, _first_cell(told.get(group["test"]) or {})) or str(group["metric"])
+        figures.setdefault(group["test"], tracked if tracked is not None and tracked in of_test else main)
     return fleet_lines(fleet, figures)
 
 
@@ -295,24 +291,15 @@ def _test(record: Mapping, about: Mapping) -> str:
     if tracked:
         rounds = f" after {record['rounds']} rounds" if record["outcome"] == "steady" and record.get("rounds") else ""
         return f"{text}{rounds}, {progress.metric(tracked['metric'], tracked['average'])}"
-    told = (record.get("metrics") or {}).items()
     # Where all rounds were disturbed, its figures are null.
-    metrics = {name: value for name, value in told if value is not None and name not in health_metrics.TABLE}
-    name = _headline(metrics, about)
+    metrics = main_figure.measured(record.get("metrics") or {})
+    name = main_figure.metric(metrics, _first_cell(about))
     return f"{text}, {progress.metric(name, metrics[name])}" if name else text
 
 
-def _headline(metrics: Mapping, about: Mapping) -> str | None:
-    """Return the figure of a test without steady state: the I/Os, and the rate for large blocks; of its one direction,
-    if it has one.
-    """
-    # The figures are those of the test's first cell, whose id tells the block size (cells.cell_id).
-    block = BLOCK_OF_CELL.match(next(iter(about.get("cells") or []), ""))
-    size_bytes = int(block["number"]) * {"b": 1, "k": 1024}[block["unit"]] if block else 0
-    kind = "bandwidth" if size_bytes >= LARGE_BLOCK_BYTES else "iops"
-    directions = [name for name in (f"read_{kind}", f"write_{kind}") if name in metrics]
-    wanted = directions if len(directions) == 1 else [kind, *directions]
-    return next((name for name in wanted if name in metrics), next(iter(metrics), None))
+def _first_cell(about: Mapping) -> str:
+    """Return its id. about: what run.json tells of the test."""
+    return next(iter(about.get("cells") or []), "")
 
 
 def _total(rows: t.Sequence[_Row], summary: Mapping | None) -> str:

@@ -12,8 +12,8 @@ import math
 import re
 import typing as t
 
-from ...module_utils.records.run_files import CalibrationStatus, DriveStatus, LastFigure, Status
-from ...module_utils.run import states
+from ...module_utils.records.run_files import CalibrationStatus, DriveStatus, LastFigure, Status, TestFigure
+from ...module_utils.run import criteria, states
 from ..common import units
 
 MOST_HOSTS_IN_FULL = 20
@@ -32,6 +32,8 @@ _COUNTED = (
     *("queued", "guard", "purge", "precondition", "integrity", *_PHASES.values()),
     *("done", "refused", "error", "interrupted", "lost"),
 )
+# Of a drive that is done: the fleet's judgement is still to come.
+PASS = "pass so far"
 # Ten years: what a host says beyond is no time.
 LONGEST_S = 3e8
 # A name in /dev/disk/by-id is shorter.
@@ -150,7 +152,11 @@ def _headline(hosts: t.Sequence[HostView], now: datetime.datetime, slowest: bool
     where that has no bound, that of the slowest test.
     """
     kinds = [_kind(host, drive) for host in hosts for drive in host.drives]
-    counts = [f"{kinds.count(kind)} {kind}" for kind in _COUNTED if kind in kinds]
+    counts = [
+        f"{kinds.count(kind)} {kind}" + (_of_done(hosts) if kind == "done" else "")
+        for kind in _COUNTED
+        if kind in kinds
+    ]
     silent = sum(host.silent_s is not None for host in hosts)
     unasked = sum(_is_unasked(host) for host in hosts)
     counts += [
@@ -170,6 +176,15 @@ def _headline(hosts: t.Sequence[HostView], now: datetime.datetime, slowest: bool
     return [text]
 
 
+def _of_done(hosts: t.Sequence[HostView]) -> str:
+    """Return how many drives that are done came to what; "" where none has a figure."""
+    done = [drive for host in hosts for drive in host.drives if drive.outcome == "complete"]
+    results = [_result(drive) for drive in done]
+    if not any(drive.results for drive in done):
+        return ""
+    return f" ({', '.join(f'{results.count(one)} {one}' for one in (PASS, 'fail', 'invalid') if one in results)})"
+
+
 def _is_unasked(host: HostView) -> bool:
     return not host.state and host.silent_s is None
 
@@ -180,12 +195,20 @@ def _number(count: int, word: str) -> str:
 
 def _host_left_s(host: HostView) -> float | None:
     """Of the drive under way that takes longest; what is still queued has no bound of its own yet."""
-    return max((drive.time_left_s or 0 for drive in host.drives if drive.outcome is None), default=None)
+    return max((_test_left_s(host, drive) or 0 for drive in host.drives if drive.outcome is None), default=None)
+
+
+def _test_left_s(host: HostView, drive: DriveStatus) -> float | None:
+    """Return what is left by now of the bound that the drive's host job last gave for its test."""
+    left_s = drive.time_left_s
+    if not left_s or not drive.time_left_at:
+        return left_s
+    return max(0.0, left_s - max(0.0, _before_last_news_s(host, drive.time_left_at) or 0.0))
 
 
 def _all_left_s(host: HostView) -> float | None:
     """Return an upper bound of all that is left on a host, whatever drive comes next; None where a drive has none."""
-    left = [_drive_left_s(drive) for drive in host.drives if drive.outcome is None]
+    left = [_drive_left_s(host, drive) for drive in host.drives if drive.outcome is None]
     known = [one for one in left if one is not None]
     if not known or len(known) < len(left):
         return None
@@ -199,9 +222,9 @@ def _calibration_s(host: HostView) -> float:
     return float(min(host.calibration.left_s, LONGEST_S)) if host.calibration else 0.0
 
 
-def _drive_left_s(drive: DriveStatus) -> float | None:
+def _drive_left_s(host: HostView, drive: DriveStatus) -> float | None:
     """Return an upper bound of its test and those after it."""
-    parts = [drive.later_s, 0 if drive.phase == "queued" else drive.time_left_s]
+    parts = [drive.later_s, 0 if drive.phase == "queued" else _test_left_s(host, drive)]
     known = [float(part) for part in parts if part is not None and part <= LONGEST_S]
     return sum(known) if len(known) == len(parts) else None
 
@@ -229,9 +252,9 @@ def _attention(hosts: t.Sequence[HostView]) -> list[list[str]]:
     rows: list[list[list[str]]] = []
     for host in hosts:
         note = "" if _is_unasked(host) else _host_note(host)
-        wrong = [drive for drive in host.drives if drive.outcome not in (None, "complete")]
+        wrong = [drive for drive in host.drives if drive.outcome is not None and _result(drive) != PASS]
         mine = ([[host.host, "", note]] if note else []) + [
-            [host.host, _name(host, drive), _ending(drive)] for drive in wrong
+            [host.host, _name(host, drive), *_ending(drive)] for drive in wrong
         ]
         rows.append(_few(host, mine, MOST_LINES // 5))
     return [row for mine in rows for row in mine]
@@ -274,14 +297,14 @@ def _at_once(host: HostView) -> str:
 def _drive_row(host: HostView, drive: DriveStatus) -> list[str]:
     name = _name(host, drive)
     if drive.outcome is not None:
-        return [name, _ending(drive)]
+        return [name, *_ending(drive)]
     kind = _kind(host, drive)
     if kind in ("queued", "lost"):
         return [name, kind]
     where = f"{drive.test} ({drive.test_index} of {drive.tests})" if drive.test else ""
     silent_s = _no_news_s(host, drive)
     said = f"no news for {units.duration(round(silent_s))}: it may hang" if silent_s else _said(drive)
-    return [name, kind, where, _round(drive), said, time_left(drive.time_left_s)]
+    return [name, kind, where, _round(drive), said, time_left(_test_left_s(host, drive))]
 
 
 def _said(drive: DriveStatus) -> str:
@@ -295,15 +318,23 @@ def _no_news_s(host: HostView, drive: DriveStatus) -> float | None:
     says every half minute that it lives.
     """
     limit_s = drive.news_within_s
-    if not limit_s or not drive.updated or host.status is None:
+    if not limit_s or not drive.updated:
         return None
-    times = (host.status.updated, drive.updated)
+    silent_s = _before_last_news_s(host, drive.updated)
+    return silent_s if silent_s is not None and silent_s > limit_s else None
+
+
+def _before_last_news_s(host: HostView, said_at: str) -> float | None:
+    """Return how long before its host's last news something was said; None where a time can't be read."""
+    if host.status is None:
+        return None
     try:
-        heard, said = (datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ") for text in times)
+        heard, said = (
+            datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ") for text in (host.status.updated, said_at)
+        )
     except ValueError:
         return None
-    silent_s = (heard - said).total_seconds()
-    return silent_s if silent_s > limit_s else None
+    return (heard - said).total_seconds()
 
 
 def _name(host: HostView, drive: DriveStatus) -> str:
@@ -318,6 +349,30 @@ def _round(drive: DriveStatus) -> str:
     return f"round {drive.round}" + (f" of {drive.round_max}" if drive.round_max else "")
 
 
-def _ending(drive: DriveStatus) -> str:
-    word = "done" if drive.outcome == "complete" else str(drive.outcome)
-    return f"{word}: {drive.message}" if drive.message else word
+def _result(drive: DriveStatus) -> str:
+    """Return what a drive that is done came to, as far as its host can judge: relative criteria, and what the
+    controller computes anew, are not in it.
+    """
+    if drive.missed:
+        return "fail"
+    if drive.outcome != "complete":
+        return str(drive.outcome)
+    valid = all(test.outcome in criteria.MEASURED for test in drive.results or ())
+    return PASS if valid else "invalid"
+
+
+def _ending(drive: DriveStatus) -> list[str]:
+    """Return the cells of a drive that is done: its result, what it missed, and the figures of its tests."""
+    result = _result(drive)
+    why = "; ".join(filter(None, (drive.message, drive.missed)))
+    tests = "; ".join(_test(test) for test in drive.results or ())
+    word = "done" if result == PASS and not drive.results else result
+    return list(filter(None, (word, tests, why))) if tests else [": ".join(filter(None, (word, why)))]
+
+
+def _test(test: TestFigure) -> str:
+    """Return `iops write 41,201 IOPS`, and what else became of a test."""
+    said = "" if test.outcome in criteria.MEASURED else test.outcome.replace("_", " ")
+    known = test.metric is not None and test.value is not None
+    shown = metric(str(test.metric), float(test.value or 0)) if known else ""
+    return " ".join(filter(None, (test.test, said, shown)))

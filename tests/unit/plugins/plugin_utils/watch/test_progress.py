@@ -128,6 +128,47 @@ def test_a_small_fleet_is_shown_drive_by_drive():
     ]
 
 
+FIGURE = {"test": "iops", "outcome": "steady", "metric": "write_iops", "value": 41200.5}
+PASSED = {**DONE, "results": [FIGURE, {"test": "scrub", "outcome": "complete", "metric": None, "value": None}]}
+FAILED = {**DONE, "results": [FIGURE], "missed": "iops: write_iops is 41200.5 (min 50000)"}
+INVALID = {**DONE, "results": [{**FIGURE, "outcome": "not_steady"}]}
+BROKEN = {
+    **DONE,
+    "outcome": "error",
+    "message": "fio failed",
+    "results": [{**FIGURE, "outcome": "error", "value": None}],
+}
+
+
+def test_a_drive_that_is_done_shows_its_figures_and_what_its_host_makes_of_them():
+    small = lines([host("a", drives=[PASSED, FAILED, INVALID, BROKEN])], NOW)
+    assert small[0].endswith("3 done (1 pass so far, 1 fail, 1 invalid), 1 error")
+    shown = [
+        "a A1 pass so far iops write 41,200 IOPS; scrub",
+        "a A2 fail iops write 41,200 IOPS iops: write_iops is 41200.5 (min 50000)",
+        "a A3 invalid iops not steady write 41,200 IOPS",
+        "a A4 error iops error fio failed",
+    ]
+    assert [" ".join(line.split()) for line in small[1:]] == shown
+    large = lines([host("a", drives=[PASSED, FAILED, INVALID, BROKEN]), *[host(f"h{n}") for n in range(20)]], NOW)
+    assert [" ".join(line.split()) for line in large[1:]] == shown[1:]
+
+
+def test_the_end_stays_where_it_is_while_a_step_takes_its_time():
+    fills = {**PURGING, "phase": "precondition", "time_left_s": 7200, "later_s": 0}
+    fills["time_left_at"] = "2026-11-21T13:00:00.000Z"
+    ends = []
+    for minutes in (0, 30, 90):
+        updated = f"2026-11-21T{13 + minutes // 60}:{minutes % 60:02}:00.000Z"
+        ends += lines([host("a", drives=[fills], updated=updated)], NOW + datetime.timedelta(minutes=minutes))
+    assert [line.partition("all by ")[2] for line in ends[::2]] == [
+        "16:03 (≤ 2 h 0 min)",
+        "16:03 (≤ 1 h 30 min)",
+        "16:03 (≤ 30 min)",
+    ]
+    assert ends[-1].endswith("≤ 30 min")
+
+
 def test_a_large_fleet_is_shown_by_its_sum_and_what_needs_attention():
     well = [host(f"h{n}", drives=[dict(MEASURING, time_left_s=60 * n), {}]) for n in range(20)]
     wrong = [host("bad", drives=[REFUSED, DONE]), host("gone", "dead", [MEASURING]), host("late", "starting", [{}])]
