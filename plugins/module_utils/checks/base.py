@@ -146,6 +146,10 @@ class Unknown(str):
     """A message that says what could not be read, so that nothing can be said."""
 
 
+class OfVirtual(Unknown):
+    """A message about what no drive of software has."""
+
+
 class Harmless(str):
     """A message about something that is so, and can't touch what this run measures: its level is ok, whatever the
     check's is.

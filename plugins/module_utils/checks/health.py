@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from ..drive import self_test
 from ..drive.health import TOO_HOT, Health, critical_texts
-from .base import BLOCKS, WARNING, Check, CheckedDrive, HostFacts, Unknown
+from .base import BLOCKS, WARNING, Check, CheckedDrive, HostFacts, OfVirtual, Unknown
 
 COOL = (
     "cool it: run the fans at full speed, use a slot with more airflow, close the cover; TN-FD-15 warms the system "
@@ -37,7 +37,8 @@ def _limit_c(health: Health) -> int | None:
 def _without(drive: CheckedDrive, *keys: str) -> list[str]:
     """Return why a part of the health is unknown; empty where all of it is there."""
     if drive.health.error:
-        return [Unknown(f"its health cannot be read: {drive.health.error}")]
+        kind = OfVirtual if drive.is_virtual else Unknown
+        return [kind(f"its health cannot be read: {drive.health.error}")]
     missing = [TOLD[key] for key in keys if getattr(drive.health, key) is None]
     text = "{0} does not report its {1}".format(drive.health.source or "the drive", ", ".join(missing))
     if drive.health.is_in_database is False:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import typing as t
 
 from ..machine.pcie import Device, Errors, aer_text, bandwidth_mb_s, is_bridge, is_uncorrected, link_text
-from .base import BLOCKS, NO_DEVICE, WARNING, Check, CheckedDrive, Harmless, HostFacts, Unknown, wanted_for
+from .base import BLOCKS, NO_DEVICE, WARNING, Check, CheckedDrive, Harmless, HostFacts, OfVirtual, Unknown, wanted_for
 
 # No SSD is made with less; a drive that shows it is emulated, in a recovery mode, or behind a broken adapter.
 LEAST_SPEED_GTS, LEAST_WIDTH = 2.5, 1
@@ -27,7 +27,7 @@ ORDER = (
 def _unknown_link(drive: CheckedDrive) -> list[str]:
     """Return why nothing can be said about a drive's link; empty where it is known."""
     if drive.is_virtual:
-        return [Unknown(f"{drive.identity.transport} drives have no PCI Express link")]
+        return [OfVirtual(f"{drive.identity.transport} drives have no PCI Express link")]
     if not drive.path:
         return [Unknown("its PCI function is unknown, so its PCI Express link cannot be checked")]
     if drive.on_pcie and None in _link(drive.endpoint):

@@ -16,7 +16,7 @@ from dataclasses import replace
 from ..core import packages
 from ..records.check_finding import CheckFinding, CheckLevel
 from . import health, host, link, model
-from .base import OK, WARNING, Check, Harmless, HostFacts, Unknown
+from .base import OK, WARNING, Check, Harmless, HostFacts, OfVirtual, Unknown
 
 TABLE: tuple[Check, ...] = model.CHECKS + link.CHECKS + health.CHECKS + host.CHECKS
 # Codes under which a vendor's own tool reports (iomemory_pci.py: fio-pci-check, fio-status); each finding there has a
@@ -31,6 +31,8 @@ CODES: tuple[str, ...] = tuple(dict.fromkeys([*(check.check for check in TABLE),
 
 # The remedy of the fault itself would send people to reseat drives whose link is merely unseen.
 UNKNOWN_REMEDY = "check it by hand, then set this check to ok in preflight_levels"
+# Of what no virtual drive has.
+VIRTUAL_REMEDY = "measure drives of hardware, or set this check to ok in preflight_levels"
 # What module_utils/drive/health.py and facts.py say of a tool that a host lacks.
 _NOT_INSTALLED = re.compile(r"\b(nvme|smartctl|fio) is not installed")
 
@@ -66,6 +68,8 @@ def _finding(check: Check, drive: str | None, message: str, levels: t.Mapping[st
 
 def _unknown_remedy(message: str) -> str:
     """Return what makes it known; of several tools that a host lacks the first one does."""
+    if isinstance(message, OfVirtual):
+        return VIRTUAL_REMEDY
     lacks = _NOT_INSTALLED.search(message)
     return f"install {packages.of_tool(lacks[1])}" if lacks else UNKNOWN_REMEDY
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils.checks.base import BLOCKS, LEVELS, WARNING, is_older
-from ...module_utils.checks.table import CODES
+from ...module_utils.checks.table import CODES, VIRTUAL_REMEDY
 from ...module_utils.machine import snapshot
 from ...module_utils.records.check_finding import CheckFinding
 from ...module_utils.records.planned_cell import AnyLoad, PlannedCell
@@ -30,6 +30,8 @@ VERSIONS = {
     "preflight_drivers": "the name of a kernel driver",
     "preflight_versions": "a tool, or kernel",
 }
+# Checks that only tell that a host is virtual.
+_VIRTUAL_HOST = ("virtual_machine", "container")
 # The first fio that keeps rate_iops where block sizes are mixed (bssplit, fio's commit 3a0e8ddf): 3.28 to 3.36 did 12
 # to 19 of 100 IOPS, as they took every I/O for one of the smallest size.
 RATE_OF_MIX_SINCE = "3.42"
@@ -119,12 +121,44 @@ def _few(told: list[RunWarning]) -> list[RunWarning]:
 
 def lines(warned: t.Sequence[RunWarning]) -> list[str]:
     """Return the warnings as text: one that several drives or hosts share is told once, and so is one that several
-    checks share.
+    checks share. What every virtual host or drive is warned of is one line for all of them; the report has each.
     """
+    shown = [item for item in warned if item.level == WARNING]
+    virtual = _of_virtual(shown)
+    if len({(item.check, item.message) for item in virtual}) > 1:
+        return _grouped([item for item in shown if item not in virtual]) + [_virtual_line(virtual)]
+    return _grouped(shown)
+
+
+def _of_virtual(warned: t.Sequence[RunWarning]) -> list[RunWarning]:
+    """Return the warnings that come with virtual hosts and drives, whatever their state."""
+    hosts = {item.host for item in warned if item.check in _VIRTUAL_HOST}
+    return [
+        item
+        for item in warned
+        if item.check in _VIRTUAL_HOST
+        or (item.check == "cpufreq" and item.host in hosts)
+        or item.remedy == VIRTUAL_REMEDY
+    ]
+
+
+def _virtual_line(warned: t.Sequence[RunWarning]) -> str:
+    hosts = list(dict.fromkeys(item.host for item in warned if not item.drive))
+    drives = {(item.host, item.drive) for item in warned if item.drive}
+    who = [f"host{'s' * (len(hosts) > 1)} {findings.host_list(hosts)}"] if hosts else []
+    who += [f"{len(drives)} drive{'s' * (len(drives) > 1)}"] if drives else []
+    checks = ", ".join(dict.fromkeys(item.check for item in warned))
+    return (
+        f"virtual: {' and '.join(who)} ({checks}): what else runs on their hardware affects the figures, and not all "
+        "that hardware reports can be read. To fix this: measure drives of hardware on bare metal; the report has each "
+        "warning"
+    )
+
+
+def _grouped(warned: t.Sequence[RunWarning]) -> list[str]:
     checks: dict[tuple[str, str, str], list[RunWarning]] = {}
     for item in warned:
-        if item.level == WARNING:
-            checks.setdefault((item.host, item.drive or "", item.message), []).append(item)
+        checks.setdefault((item.host, item.drive or "", item.message), []).append(item)
     places: dict[str, dict[str, list[str]]] = {}
     for (host, drive, message), items in checks.items():
         remedy = " or ".join(dict.fromkeys(item.remedy for item in items))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.checks.table import VIRTUAL_REMEDY
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import host_findings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Run
@@ -41,6 +42,24 @@ def test_warnings_keep_what_the_inventory_lets_pass_but_do_not_show_it():
     )
     assert [(item.host, item.check) for item in warned] == [("h1", "wear"), ("h1", "spare")]
     assert host_findings.lines(warned) == ["h1: drive S1: wear: m. To fix this: r"]
+
+
+def test_what_every_virtual_host_and_drive_is_warned_of_is_one_line():
+    def guest(name):
+        of_host = [finding(check, None, message=check) for check in ("virtual_machine", "container", "cpufreq")]
+        of_drive = [finding(check, message=check, remedy=VIRTUAL_REMEDY) for check in ("pcie_link", "health")]
+        return view(*of_host, *of_drive, finding("media_errors", message="3 errors"), name=name)
+
+    bare = view(finding("cpufreq", None, message="none"), name="h3")
+    own, frequency, virtual = host_findings.lines(host_findings.warnings([guest("h1"), guest("h2"), bare], None))
+    assert own == "h1: drive S1, h2: drive S1: media_errors: 3 errors. To fix this: r"
+    assert frequency == "h3: cpufreq: none. To fix this: r"
+    assert virtual.startswith(
+        "virtual: hosts h1, h2 and 2 drives (virtual_machine, container, cpufreq, pcie_link, health): "
+    )
+    # One alone says it in its own words.
+    (line,) = host_findings.lines(host_findings.warnings([view(finding("virtual_machine", None))], None))
+    assert line == "h1: virtual_machine: m. To fix this: r"
 
 
 def test_one_warning_of_many_drives_or_of_many_checks_is_one_line():
