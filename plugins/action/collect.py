@@ -23,6 +23,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import (
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.results import HostState
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import states
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.task_results import NOT_PRINTED
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import host_folder, run_record, unpack
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder.results_log import host_record
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import (
@@ -96,7 +97,7 @@ class ActionModule(HostAction):
             "left_tuned": _left_tuned(info),
             # The host job knows its host by the name it had at the start; here it has that of the inventory. As a text,
             # since Ansible copies each value of a result several times, in the one process that all hosts share.
-            "records": json.dumps([host, *told.records]),
+            NOT_PRINTED: {"records": json.dumps([host, *told.records])},
         }
         warnings = [host["message"]] if host["state"] != "ok" else []
         warnings += [*info.get("damage", []), *results.damage]

@@ -10,9 +10,10 @@ import typing as t
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ..module_utils.records import base
+from ..plugin_utils.common.task_results import NOT_PRINTED
 from ..plugin_utils.power import access, bios_reading
 from ..plugin_utils.preflight import examine_result, host_variables, service_drives
-from ..plugin_utils.preflight.findings import BIOS_SETTINGS, NOT_PRINTED, UNSET
+from ..plugin_utils.preflight.findings import BIOS_SETTINGS, UNSET
 from ..plugin_utils.validation import module_answers
 from ..plugin_utils.validation.host_action import HostAction, refuse_injected_facts
 

@@ -24,6 +24,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.records.host_snapshot
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import core_internals
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.argument_specs import Variables
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import plain
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.task_results import NOT_PRINTED
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
     approval,
     controller,
@@ -36,7 +37,6 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
 )
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import (
     BIOS_SETTINGS,
-    NOT_PRINTED,
     UNSET,
     HostAnswer,
     shared_value,
@@ -153,7 +153,7 @@ class ActionModule(ActionBase):
             return {**result, "failed": True, "msg": head, "message": short, "findings": findings}
         run_id, text = ("", f"Skipped: {decided.skipped}") if decided.skipped else (decided.run.id, decided.attached)
         self._keep_word(views, last_word.Word(now.timestamp(), run_id, text))
-        return {**result, "changed": False, "decision": decided.fact(), "plan_text": decided.plan_text}
+        return {**result, "changed": False, "decision": decided.fact(), NOT_PRINTED: {"plan_text": decided.plan_text}}
 
     def _keep_word(self, views: t.Sequence[HostAnswer], word: last_word.Word) -> None:
         """Keep what became of a qualification for the message that another play sends (notify.yml)."""

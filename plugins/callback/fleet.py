@@ -32,6 +32,7 @@ import typing as t
 from ansible.plugins.callback import CallbackBase
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.results import HostState
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.task_results import NOT_PRINTED
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import remeasurement, results_log, run_record
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder.results_log import ResultsFile, host_record
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import printable
@@ -129,7 +130,7 @@ class CallbackModule(CallbackBase):
         self._learn(outcome)
         if outcome.action == COLLECT and not outcome.check:
             self._collected.add(outcome.host)
-            lists = [json.loads(item.get("records", "[]")) for item in outcome.results]
+            lists = [json.loads((item.get(NOT_PRINTED) or {}).get("records", "[]")) for item in outcome.results]
             self._results_file.add(record for records in lists for record in records)
 
     @_never_raises

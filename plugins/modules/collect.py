@@ -88,11 +88,16 @@ left_tuned:
   returned: success
   type: bool
   sample: false
-records:
-  description: The records of this host, its drives and tests, as in C(plugins/module_utils/records/results.py). A list
-    as JSON text, which Ansible copies and keeps as one value.
+diff:
+  description: What C(-v) does not print.
   returned: success and not in check mode
-  type: str
-  sample: '[{"schema_version": 1, "kind": "host", "time": "2026-11-21T18:00:00.123Z", "run_id":
-    "20261121T130000Z-qualify", "host": "rack1-07", "state": "ok", "message": ""}]'
+  type: dict
+  contains:
+    records:
+      description: The records of this host, its drives and tests, as in C(plugins/module_utils/records/results.py). A
+        list as JSON text, which Ansible copies and keeps as one value.
+      returned: always
+      type: str
+      sample: '[{"schema_version": 1, "kind": "host", "time": "2026-11-21T18:00:00.123Z", "run_id":
+        "20261121T130000Z-qualify", "host": "rack1-07", "state": "ok", "message": ""}]'
 """

@@ -52,7 +52,7 @@ options:
         C(ssdlab.fleet.preflight) and C(ssdlab.fleet.tune), and what the plan of a host takes).
       - The values come back as RV(asked), whether or not the host answers, so that they are evaluated once. Where it
         does not, they are in C(diff), as Ansible prints all else of such a result.
-      - Where it does, all that is returned is in RV(seen).
+      - Where it does, all that is returned is in RV(diff.seen).
     type: bool
     default: false
   limit_s:
@@ -75,12 +75,17 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-seen:
-  description: All that follows, as JSON text, which Ansible copies and keeps as one value; only RV(engines) is there
-    beside it, too.
-  returned: when O(variables) is true and the host answered
-  type: str
-  sample: '{"changed": false, "failures": {}}'
+diff:
+  description: What C(-v) does not print.
+  returned: when O(variables) is true
+  type: dict
+  contains:
+    seen:
+      description: All that follows, as JSON text, which Ansible copies and keeps as one value; only RV(engines) is
+        there beside it, too.
+      returned: when the host answered
+      type: str
+      sample: '{"changed": false, "failures": {}}'
 drive_names:
   description: What the inventory calls each of the RV(drives).
   returned: when O(variables) is true and O(drive_facts) was answered

@@ -167,10 +167,15 @@ message:
   returned: failure
   type: str
   sample: "nightly: not started, preflight found 1 thing to fix"
-plan_text:
-  description: What would be done, line by line.
+diff:
+  description: What C(-v) does not print.
   returned: success
-  type: list
-  elements: str
-  sample: ["rack1-07: 1 drive, 1 at a time"]
+  type: dict
+  contains:
+    plan_text:
+      description: What would be done, line by line.
+      returned: always
+      type: list
+      elements: str
+      sample: ["rack1-07: 1 drive, 1 at a time"]
 """

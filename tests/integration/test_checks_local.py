@@ -8,6 +8,7 @@ blocks.
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 
@@ -63,8 +64,11 @@ def test_wrong_words_are_told_before_anything_is_spent(lab):
 
 def test_a_run_takes_samples_and_loop_drives_tell_why_theirs_are_empty(lab):
     lab.vars["ssd_sample_interval_s"] = 1
-    code, output = lab.play("qualify")
+    code, output = lab.play("qualify", "-v")
     assert code == 0, output
+    # All that -v prints of this host and of the fleet's decisions, on a screen of 120 columns.
+    printed = [line for line in output.splitlines() if line.startswith(("ok: [rack1-07", "changed: [rack1-07"))]
+    assert len(printed) > 10 and sum(math.ceil(len(line) / 120) for line in printed) < 50, printed
     samples = lab.journal("sample")
     (end,) = lab.ended()
     rounds = lab.journal("round")

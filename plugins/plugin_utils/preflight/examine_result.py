@@ -12,6 +12,7 @@ import json
 import typing as t
 
 from ...module_utils.records.base import Json
+from ..common.task_results import NOT_PRINTED
 
 SEEN = "seen"
 # What tasks read of a host's result by themselves.
@@ -25,9 +26,9 @@ def packed(result: Json) -> Json:
     except TypeError:  # YAML made a date of a variable, which preflight refuses as it is
         return result
     names = {"drive_names": [found["drive"] for found in result["drives"]]} if "drives" in result else {}
-    return {**{key: result[key] for key in _BESIDE if key in result}, **names, SEEN: text}
+    return {**{key: result[key] for key in _BESIDE if key in result}, **names, NOT_PRINTED: {SEEN: text}}
 
 
 def unpacked(registered: t.Mapping[str, t.Any]) -> Json:
     """Return such a result as it was before `packed`; another one as it is."""
-    return {**registered, **json.loads(registered.get(SEEN) or "{}")}
+    return {**registered, **json.loads((registered.get(NOT_PRINTED) or {}).get(SEEN) or "{}")}

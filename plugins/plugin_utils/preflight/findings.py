@@ -52,8 +52,6 @@ FLEET_WIDE = (
 )
 # Stands for a variable that nobody has set, and whose role is not part of the play.
 UNSET = "__preflight_unset"
-# The only key that Ansible registers of a failed result and does not print; it drops `invocation`.
-NOT_PRINTED = "diff"
 # What its BMC said of a host's BIOS (records/host_snapshot.py, BiosSettings), beside its own answer.
 BIOS_SETTINGS = "bios_settings"
 RUN_NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")

@@ -9,6 +9,7 @@ import pytest
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ansible_collections.ssdlab.fleet.plugins.action import examine, preflight
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import task_results
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import decision, findings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation.host_action import HostAction
 
@@ -63,9 +64,9 @@ def test_what_was_asked_stays_known_where_the_host_does_not_answer(monkeypatch, 
     monkeypatch.setattr(action, "ask", ask)
     told = action.run(task_vars={"ssd_mode": "plan", "ssd_own": 1, "other": 2})
     assert told[state] is True and str(error) in told["msg"]
-    assert set(told) == {state, "msg", findings.NOT_PRINTED}
+    assert set(told) == {state, "msg", task_results.NOT_PRINTED}
     view = preflight._view("h1", told)
-    assert view.asked["ssd_mode"] == "plan" and told[findings.NOT_PRINTED]["names"] == ["ssd_mode", "ssd_own"]
+    assert view.asked["ssd_mode"] == "plan" and told[task_results.NOT_PRINTED]["names"] == ["ssd_mode", "ssd_own"]
 
 
 @pytest.mark.parametrize("codes", [["signature"], ["signature", "unsigned_data"]])

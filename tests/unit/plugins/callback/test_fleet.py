@@ -87,7 +87,7 @@ def collected(folder, host, *outcomes, state="ok"):
         dict(common, kind="drive", drive=f"D{n}", outcome=outcome, message="", identity=None, path=None, refusals=[])
         for n, outcome in enumerate(outcomes)
     ]
-    return {"records": json.dumps(records), "run_id": "r1", "results_dir": str(folder.parent)}
+    return {"diff": {"records": json.dumps(records)}, "run_id": "r1", "results_dir": str(folder.parent)}
 
 
 def told(folder):

@@ -25,7 +25,7 @@ ANSWER = {
 def test_all_but_a_few_names_is_one_text_that_holds_everything(left_out):
     answer = {key: value for key, value in ANSWER.items() if key not in left_out}
     packed = examine_result.packed(answer)
-    assert isinstance(packed.pop("seen"), str)
+    assert isinstance(packed.pop("diff")["seen"], str)
     expected = {
         "changed": False,
         "engines": ANSWER["engines"],
