@@ -18,6 +18,7 @@ ARGUMENTS = {
     "run_id": {"type": "str", "default": ""},
     "run_name": {"type": "str", "required": True},
     "since_s": {"type": "float", "default": 0},
+    "plans_only": {"type": "bool", "default": False},
 }
 
 
@@ -32,5 +33,6 @@ class ActionModule(ActionBase):
         _result, given = self.validate_argument_spec(argument_spec=ARGUMENTS)
         # Like collect: relative to where ansible-playbook was started.
         results_dir = os.path.abspath(given["results_dir"])
-        found = last_word.message(results_dir, given["run_id"], given["run_name"], given["since_s"])
+        run = given["run_id"], given["run_name"]
+        found = last_word.message(results_dir, *run, given["since_s"], given["plans_only"])
         return {"changed": False, "message": found.text, "page": found.page}

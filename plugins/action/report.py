@@ -22,7 +22,7 @@ from ..plugin_utils.common.schema import plain
 from ..plugin_utils.peers import fleet_verdicts
 from ..plugin_utils.preflight import controller
 from ..plugin_utils.report import rejudge, write_report
-from ..plugin_utils.run_folder import run_record, unpack
+from ..plugin_utils.run_folder import results_log, run_record, unpack
 from ..plugin_utils.store import earlier_runs
 from ..plugin_utils.validation import printable
 from ..plugin_utils.validation.host_action import refuse_injected_facts
@@ -105,7 +105,11 @@ class ActionModule(ActionBase):
         for line in [title, *lines]:
             core_internals.show(printable.line(line))
         if is_asked and not self._task.check_mode:
-            run_record.replace_run(os.path.join(results_dir, given["run_id"]), rejudge.judged_by(run, asked, now()))
+            folder = os.path.join(results_dir, given["run_id"])
+            run_record.replace_run(folder, rejudge.judged_by(run, asked, now()))
+            records = results_log.load(os.path.join(folder, run_record.RESULTS))
+            for line in rejudge.kept_as_evidence(given["run_id"], records):
+                core_internals.show(printable.line(line))
 
 
 def _sweep(results_dir: str, run_id: str) -> None:

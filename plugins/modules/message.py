@@ -22,6 +22,10 @@ options:
       nothing was begun. 0 for any time.
     type: float
     default: 0
+  plans_only:
+    description: Whether the play since O(since_s) was in plan mode, which starts nothing. The message then says so.
+    type: bool
+    default: false
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
   - ssdlab.fleet.attributes.reads

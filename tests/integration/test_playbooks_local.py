@@ -64,6 +64,12 @@ def test_a_finished_run_is_judged_again_by_what_the_report_is_given(lab, tmp_pat
     assert code == 0, output
     record = lab.results / "fixed" / "run.json"
     before = json.loads(record.read_text())
+    # As if one of its drives had missed a criterion when it was measured.
+    results = lab.results / "fixed/results.jsonl"
+    (record_of_drive,) = [line for line in results.read_text().splitlines() if '"kind": "drive"' in line][:1]
+    results.write_text(
+        results.read_text().replace(record_of_drive, record_of_drive.replace('"left": "blank"', '"left": "evidence"'))
+    )
     lab.vars["ssd_criteria"] = [{"metric": "write_iops", "min": 100000}]
     code, output = lab.play("report")
     told = "fixed is judged by the criteria that it was started with. The inventory has others now"
@@ -78,6 +84,8 @@ def test_a_finished_run_is_judged_again_by_what_the_report_is_given(lab, tmp_pat
     (tmp_path / "criteria.yml").write_text("ssd_criteria:\n  - {metric: write_iops, min: 1}\n")
     code, output = lab.play("report", "-e", f"@{tmp_path}/criteria.yml")
     assert code == 0 and len(json.loads(record.read_text())["rejudged"]) == 2, output
+    name = json.loads(record_of_drive)["drive"]
+    assert f"rack1-07 {name} stays evidence on the host all the same; release_evidence: fixed in" in output, output
     page = (lab.results / "fixed/report/index.html").read_text()
     assert "Judged by other criteria since" in page and "criterion write_iops min 100000" in page
     code, output = lab.play("report", "-e", '{"ssd_criteria": [{"metric": "write_iops", "minimum": 1}]}')

@@ -79,7 +79,7 @@ class Lock:
             except BlockingIOError:
                 holder = os.read(handle, 4096).decode(errors="replace").strip()
                 os.close(handle)
-                raise Locked(f"{self.path} is held by {holder or 'another process'}{_asleep(holder)}") from None
+                raise Locked(f"{self.path} is held by {_named(holder)}{_asleep(holder)}") from None
             if self._is_current(handle):
                 self._handle = handle
             else:
@@ -130,6 +130,17 @@ class Lock:
 
     def __exit__(self, *_exception: t.Any) -> None:
         self.release()
+
+
+def _named(holder: str) -> str:
+    """Return who a lock's holder is; of a host job also its state folder, which watch.yml and stop.yml need to know."""
+    try:
+        told = json.loads(holder)
+        run, pid = told["run"], told["pid"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return holder or "another process"
+    state_dir = os.path.dirname(os.path.dirname(str(told.get("folder") or "")))
+    return f"{run} (process {pid}{f', with ssd_state_dir={state_dir}' if state_dir else ''})"
 
 
 def _asleep(holder: str) -> str:

@@ -129,7 +129,8 @@ def _host_to_itself(who: str, wait_s: float = 0.0) -> t.Iterator[None]:
             yield
     except Locked as error:
         raise JobError(
-            f"locked: another run is using this host; wait for it (watch.yml) or end it (stop.yml): {error}"
+            "locked: another run is using this host; wait for it (watch.yml) or end it (stop.yml), with its "
+            f"ssd_run_id, and its ssd_state_dir where that is not the inventory's: {error}"
         ) from None
 
 

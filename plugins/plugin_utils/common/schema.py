@@ -188,7 +188,7 @@ def _explain(error: t.Any) -> list[str]:
         wanted = " or ".join(YAML_TYPES[kind] for kind in ([limit] if isinstance(limit, str) else limit))
         return [_line(path, f"{_shown(value)} must be {wanted}")]
     if error.validator == "pattern":
-        return [_line(path, f"{value!r} does not fit; {schema.get('description', limit)} (pattern {limit})")]
+        return [_line(path, f"{value!r} does not fit; {schema.get('description', f'it has to match {limit}')}")]
     bounds = {
         "minimum": "at least",
         "maximum": "at most",

@@ -12,6 +12,7 @@ import textwrap
 import typing as t
 from dataclasses import dataclass
 
+from ...module_utils.drive import entry
 from ...module_utils.guard import scan_offsets
 from ...module_utils.measure.rounds import MOST_TIMES, cell_s
 from ...module_utils.records.base import Json
@@ -148,6 +149,7 @@ def describe(
         where = paths.get(drive.drive, REFUSED)
         own = [f"    {scan_offsets.scan_text(looked_at, units.data_size)}"] if looked_at else []
         own += [f"    retired, gives up {text}" for text in (gives_up or {}).get(drive.drive, ())]
+        own += [f"    lifted by its entry: {text}" for text in filter(None, [_overrides(drive)])]
         bound = "" if writes == WRITES_NOTHING else f", if it writes at most {_rate(drive.lasting_write_bytes_per_s)}"
         own += [f"    {writes}{bound}"] if writes else []
         who = (identity_text(drive, KIND_SHOWN), identity_text(drive))
@@ -318,6 +320,15 @@ def identity_text(drive: PlannedDrive, shown: t.Sequence[str] = IDENTITY_SHOWN) 
     named = [str(known[key]) if key == "model" else f"{key} {known[key]}" for key in shown if known[key]]
     size, block = drive.expected.sizes()
     return ", ".join([*named, units.data_size(size), f"{units.block_size(block)} blocks"])
+
+
+def _overrides(drive: PlannedDrive) -> str:
+    """Return which refusals the drive's entry lifts, as it is written there; a retired drive has lines of its own."""
+    options = entry.parse(drive.selector).options
+    given = [f"allow: [{', '.join(options.allow)}]"] if options.allow else []
+    given += ["ssd_overwrite_data: true"] if options.ssd_overwrite_data else []
+    given += [f"release_evidence: {options.release_evidence}"] if options.release_evidence else []
+    return ", ".join(given)
 
 
 def _verb(drive: PlannedDrive) -> str:

@@ -16,6 +16,9 @@ from ..verdict import judged_criteria
 Record = dict[str, t.Any]
 Criteria = list[Record]
 KEYS = ("criteria", "health_criteria")
+# How a run left a drive that missed a criterion.
+EVIDENCE = "evidence"
+MOST_NAMED = 10
 
 
 class RejudgeError(Exception):
@@ -64,6 +67,21 @@ def judged_by(run: Record, asked: Wanted, at: str) -> Record:
     hosts = {host: asked.of_health.get(host, own) for host, own in _of_health(run).items()}
     made = {**run, "criteria": asked.criteria, "rejudged": [*(run.get("rejudged") or []), before]}
     return {**made, "health_criteria": hosts} if "health_criteria" in run else made
+
+
+def kept_as_evidence(run_id: str, records: t.Iterable[Record]) -> list[str]:
+    """Return that other criteria release no drive which its host keeps for those before; [] where there is none."""
+    kept = [
+        f"{one['host']} {one['drive']}" for one in records if one["kind"] == "drive" and one.get("left") == EVIDENCE
+    ]
+    if not kept:
+        return []
+    who = f"{kept[0]} stays" if len(kept) == 1 else f"{', '.join(kept[:MOST_NAMED])}{_more(kept)} stay"
+    return [f"{who} evidence on the host all the same; release_evidence: {run_id} in a drive's entry releases it"]
+
+
+def _more(names: t.Sequence[str]) -> str:
+    return f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
 
 
 def _of_health(run: Record) -> dict[str, Criteria]:

@@ -56,13 +56,16 @@ def read(results_dir: str, run_name: str) -> Word | None:
         return None
 
 
-def message(results_dir: str, run_id: str, run_name: str, since_s: float = 0.0) -> Message:
+def message(results_dir: str, run_id: str, run_name: str, since_s: float = 0.0, plans_only: bool = False) -> Message:
     """Return the message of a run, or, without its id, of what preflight decided last for a run of that name, but not
-    before since_s; else of the newest run of that name.
+    before since_s; else of the newest run of that name. plans_only: the play before was in plan mode, which decides
+    nothing.
     """
     if run_id:
         return _of_run(results_dir, run_id)
     word = read(results_dir, run_name)
+    if since_s and plans_only:
+        return Message(f"{run_name}: nothing was begun: with ssd_mode=plan the play only prints the plan")
     if since_s and (word is None or word.decided_s < since_s):
         return Message(f"{run_name}: nothing was begun: the play ended before preflight decided; its output says why")
     if word and word.run_id:

@@ -188,6 +188,15 @@ def test_plan_mode_says_what_would_be_erased_and_run():
     assert "if it writes 524.3 MB/s (ssd_assumed_write_mib_s)" in lines[-1]
 
 
+def test_plan_mode_says_which_refusals_an_entry_lifts():
+    plan = make([{"name": "x", "cells": [CELL], "rounds": {"max": 1}}])
+    assert not any("lifted" in line for line in plan_text.describe(plan, {}))
+    given = {"serial": "S1", "allow": ["partition_table", "raid"], "ssd_overwrite_data": True, "release_evidence": "r1"}
+    lifted = dataclasses.replace(plan, drives=[dataclasses.replace(plan.drives[0], selector=given)])
+    told = "    lifted by its entry: allow: [partition_table, raid], ssd_overwrite_data: true, release_evidence: r1"
+    assert told in plan_text.describe(lifted, {})
+
+
 def test_plan_mode_says_that_cells_are_shuffled():
     test = {"name": "x", "cells": [CELL, {**CELL, "read_pct": 100}], "cell_order": "shuffled", "rounds": {"max": 1}}
     text = "\n".join(plan_text.describe(make([test]), {}))

@@ -44,6 +44,12 @@ def test_a_message_tells_of_the_last_night_and_no_other(results, word, since_s, 
     assert last_word.message(results, "", "nightly", since_s).text.startswith(told)
 
 
+def test_plan_mode_is_told_of_as_what_it_is(results):
+    last_word.write(results, "nightly", Word(100, OLD, ""))
+    told = last_word.message(results, "", "nightly", 101, plans_only=True).text
+    assert told == "nightly: nothing was begun: with ssd_mode=plan the play only prints the plan"
+
+
 def test_a_run_is_told_of_by_its_id_and_damage_is_nothing(results):
     found = last_word.message(results, OLD, "other")
     assert (found.text, found.page) == (f"{OLD}: all 2 drives passed", f"{results}/{OLD}/report/index.html")
