@@ -215,27 +215,6 @@ def refuse_rule(rule):
         raise Refused(400, {"rrule": wrong})
 
 
-def workflow_status(after, statuses):
-    """What a workflow ends with: `failed` where a node failed from which no path leads on for that. after: {node:
-    {outcome: nodes}}; statuses: {node: status} of those that ran (awx/main/scheduler/dag_workflow.py).
-    """
-    failed = [node for node, status in statuses.items() if status != "successful"]
-    return "failed" if any(not after[node]["failure"] + after[node]["always"] for node in failed) else "successful"
-
-
-def synced(known, told, overwrite_vars):
-    """A host's variables after its source was synced: merged into those that AWX has, unless they are overwritten."""
-    return dict(told) if overwrite_vars else {**known, **told}
-
-
-def of_slice(hosts, number, count, limit=None):
-    """(hosts of a slice's inventory, those that its limit leaves): AWX slices first, and Ansible fails for none of
-    several.
-    """
-    mine = list(hosts)[number - 1 :: count]
-    return mine, [host for host in mine if limit is None or host in limit]
-
-
 class Handler(BaseHTTPRequestHandler):
     """One request."""
 

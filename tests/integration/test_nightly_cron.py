@@ -22,6 +22,7 @@ from conftest import REPO, TOOLS
 PAGE = (REPO / "docs/nightly-cron.md").read_text()
 HOME = "/srv/ssd"
 UNITS = dict(re.findall(r"```ini\n# /etc/systemd/system/(\S+)\n(.*?)```", PAGE, re.DOTALL))
+(NOTIFY,) = re.findall(r"^(ANSIBLE_CONFIG=\S+ ansible-playbook \S+/notify\.yml .*)$", PAGE, re.MULTILINE)
 (CRONTAB,) = re.findall(r"^0 20 \* \* \* (.*)$", PAGE, re.MULTILINE)
 BUSY = 75  # EX_TEMPFAIL, of scripts/nightly
 
@@ -129,6 +130,10 @@ def test_two_nights_and_those_that_begin_nothing(nights):
     assert (
         second.split(":")[0] > run_id and f"Nothing changed since {run_id}" in second and second[:40] in nights.mailed()
     )
+
+    # The same message once more, by hand.
+    assert nights.night(f"cd {HOME} && PATH={HOME}/.venv/bin:$PATH {NOTIFY}") == 0, nights.said
+    assert nights.posted.pop()["text"] == second and second[:40] in nights.mailed()
 
     # Refused: last night's message must not be taken for this one's.
     nights.site.vars["ssd_plan"] = ["no-such-test"]

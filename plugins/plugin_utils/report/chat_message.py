@@ -18,6 +18,8 @@ from ..verdict.verdicts import VERDICTS
 # Chats cut what is longer than 2,000 characters (the shortest limit of those in use).
 MOST = 1800
 MOST_NAME, MOST_REASON, MOST_FINDING, MOST_HEADLINE = 60, 160, 300, 600
+# Of so few drives each may say all of its reason.
+FEW, MOST_REASON_OF_FEW = 4, 300
 # What chats and templates read as a mention, a link, markup or an expression; names and reasons come from hosts.
 _INERT = str.maketrans(
     {"<": "‹", ">": "›", "@": "(at)", "`": "'", "[": "(", "]": ")", "{": "(", "}": ")", "|": "/", "&": "+"}
@@ -48,7 +50,8 @@ def run_message(run: Mapping, judgement: Mapping, before: Mapping | None = None)
     changes = _changes(drives, before) if before else ["No earlier run to compare with"]
     told = [f"Judged on {str(last['at'])[:10]} by other criteria than before" for last in run.get("rejudged") or []]
     changes = told[-1:] + changes
-    return _fitting(head, changes, [_line(drive) for drive in bad])
+    most = MOST_REASON_OF_FEW if len(bad) <= FEW else MOST_REASON
+    return _fitting(head, changes, [_line(drive, most) for drive in bad])
 
 
 def of_findings(run_name: str, findings: t.Sequence[str]) -> str:
@@ -77,11 +80,21 @@ def _who(drive: Mapping) -> str:
     return f"{inert(drive['host'], MOST_NAME)} {inert(drive['drive'], MOST_NAME)}"
 
 
-def _line(drive: Mapping) -> str:
-    return (
-        f"{_words(drive['verdict'])}: {_who(drive)}: "
-        f"{_unlinked(next(iter(drive['reasons']), 'no reason known'), MOST_REASON)}"
-    )
+def _line(drive: Mapping, most: int) -> str:
+    reason = _without_names(str(next(iter(drive["reasons"]), "no reason known")), drive)
+    return f"{_words(drive['verdict'])}: {_who(drive)}: {_unlinked(reason, most)}"
+
+
+def _without_names(reason: str, drive: Mapping) -> str:
+    """Return a reason without the drive and host that it begins with (judge._why_no_record): the line has them."""
+    name, host = drive["drive"], drive["host"]
+    said = {
+        f"{name} on {host} was left out": "left out",
+        f"{name} was refused on {host}": "refused",
+        f"the campaign of {name} on {host} was interrupted": "interrupted",
+        f"the campaign of {name} on {host} ended with an error": "ended with an error",
+    }
+    return next((short + reason[len(whole) :] for whole, short in said.items() if reason.startswith(whole)), reason)
 
 
 def _changes(drives: t.Sequence[Mapping], before: Mapping) -> list[str]:

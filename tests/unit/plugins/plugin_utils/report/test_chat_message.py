@@ -51,6 +51,14 @@ def test_the_drives_of_a_slow_host_hide_no_bad_drive():
     assert "\nfail: b S99: worn\nfail: a S0: the host's fault" in text
 
 
+def test_a_drive_without_a_result_is_named_once_and_one_of_few_says_all_of_its_reason():
+    why = "mounted: it is mounted on /data; unmount it, and take it out of /etc/fstab if it is to be erased" + " x" * 60
+    left = drive("rack1-07", "S1", "not_tested", f"S1 on rack1-07 was left out: {why}")
+    text = chat_message.run_message(RUN, judgement(left))
+    assert f"\nnot tested: rack1-07 S1: left out: {why}\n" in text
+    assert why not in chat_message.run_message(RUN, judgement(*[left] * 5))
+
+
 @pytest.mark.parametrize(
     ("drives", "was", "said"),
     [
