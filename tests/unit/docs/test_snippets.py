@@ -83,6 +83,8 @@ def test_a_command_names_what_is_there(words):
     cli.init_parser()
     options = cli.parser.parse_args(cli.args[1:])
     for book in () if "nightly" in words[0] else options.args:
+        # A site's folder has the checkout as fleet/.
+        book = book.removeprefix("fleet/")
         name = book.removeprefix("ssdlab.fleet.")
         assert (ROOT / book).is_file() or (ROOT / f"playbooks/{name}.yml").is_file() or book == "X", book
     for given in options.extra_vars:
