@@ -134,6 +134,9 @@ def test_percentiles_of_both_directions_have_one_axis(browser, worn):
 def test_a_curve_of_the_fleet_leads_to_its_drive(browser, mixed, worn):
     show(browser, mixed)
     wait_for(browser, "return document.querySelectorAll('[data-chart=overlay] .js-line').length")
+    # Of so few each is named.
+    names = "return [...document.querySelectorAll('[data-chart=overlay] .legendtext')].map(text => text.textContent)"
+    assert {"server-1 SIM0001: pass", "server-3 SIM0003: fail"} <= set(browser.execute_script(names))
     browser.execute_script("""
       const chart = document.querySelector('[data-chart=overlay]'), data = chart.data[chart.data.length - 1];
       chart.emit('plotly_click', {points: [{data}]});
@@ -176,7 +179,7 @@ def test_what_a_drive_says_does_no_harm(browser, mixed):
         assert browser.get_log("browser") == []
 
 
-@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("width", [1280, 390])
 def test_nothing_is_wider_than_the_page(browser, mixed, worn, fleet, suites, width):
     for page in (mixed, worn, fleet, suites, mixed.parent / page_names.host_page("server-3")):
         show(browser, page, width)
@@ -187,8 +190,13 @@ def test_nothing_is_wider_than_the_page(browser, mixed, worn, fleet, suites, wid
             browser.execute_script("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
             == 0
         ), page
+        # What one reads from side to side fits without a scroll bar of its own.
+        cut = "return [...document.querySelectorAll('.latency, .rule, .window')].filter(cutOff).length"
+        assert browser.execute_script(CUT_OFF + cut) == 0, page
 
 
+# A scroll bar of a phone lies over the page, and that of this browser beside it.
+CUT_OFF = "const cutOff = one => one.getBoundingClientRect().right > innerWidth;"
 TABLE = """
   const section = [...document.querySelectorAll('section.test')].find(
     one => one.querySelector('h3 code').textContent === arguments[0]);

@@ -11,9 +11,9 @@ import os
 import typing as t
 
 from ..common.drives import order
-from ..peers import metric_kinds
+from ..peers import metric_kinds, robust_statistics
 from ..verdict.verdicts import COUNTING, VERDICTS
-from . import chart_series, page_names, thinning
+from . import page_names, thinning
 from .run_sources import Sources, racks
 
 Record = dict[str, t.Any]
@@ -127,7 +127,7 @@ def _shorten(drives: list[Record]) -> None:
 
 def _bars(drives: list[Record]) -> None:
     """Give each figure its share of the longest bar of the same test and metric, the limit's, and its distance from the
-    median of the others.
+    median of the others, where these are enough to judge by.
     """
     with_figure = [drive for drive in drives if drive["figure"]]
     most: dict[tuple[str, str], float] = {}
@@ -144,7 +144,7 @@ def _bars(drives: list[Record]) -> None:
         figure_ = drive["figure"]
         known = peers.get(_peers(drive), [])
         own = figure_["value"] if figure_["valid"] else None
-        middle = thinning.median_without(known, own) if len(known) >= chart_series.FEWEST_FOR_MEDIAN else 0
+        middle = thinning.median_without(known, own) if len(known) >= robust_statistics.FEWEST_PEERS else 0
         figure_["off_median"] = figure_["value"] / middle - 1 if middle else None
         longest = most[(figure_["test"], figure_["metric"])] or 1
         limit = figure_["min"] if figure_["min"] is not None else figure_["max"]

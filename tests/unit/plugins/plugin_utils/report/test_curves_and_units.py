@@ -72,21 +72,22 @@ def test_the_median_without_a_drive_is_that_of_the_others(values):
     assert thinning.median_without(sorted(values), None) == pytest.approx(statistics.median(values))
 
 
-def test_a_drive_is_not_among_those_that_its_figure_is_compared_with(tmp_path):
-    """With itself in it the median of the three would be 20,000, and the middle one would be at no distance."""
-    drives = [
-        generator.Drive("h", f"S{n}", generator.MODEL, 90_000, iops, "steady")
-        for n, iops in enumerate((40_000, 20_000, 10_000))
-    ]
+@pytest.mark.parametrize(
+    ("rates", "distances"),
+    [
+        # With itself in it the median of the nine would be 20,000, and the middle one would be at no distance.
+        ([40_000] * 4 + [20_000] + [10_000] * 4, [(20, "below"), *[(70, "below")] * 4, *[(160, "above")] * 4]),
+        # Too few to judge by.
+        ([40_000] * 3 + [10_000] * 4, []),
+    ],
+)
+def test_a_drive_is_compared_with_the_others_where_they_are_enough(tmp_path, rates, distances):
+    drives = [generator.Drive("h", f"S{n}", generator.MODEL, 90_000, iops, "steady") for n, iops in enumerate(rates)]
     run_dir = generator.make(tmp_path, drives)
     made(run_dir)
     said = re.findall(r"([0-9.]+) % (above|below) the median of the others of its model", "".join(all_pages(run_dir)))
     # Against 15,000, 25,000 and 30,000, within noise.
-    assert sorted((round(float(figure), -1), side) for figure, side in said) == [
-        (20, "below"),
-        (70, "below"),
-        (160, "above"),
-    ]
+    assert sorted((round(float(figure), -1), side) for figure, side in said) == distances
 
 
 @pytest.mark.parametrize(
