@@ -296,13 +296,13 @@ def cell_s(cell: AnyLoad) -> float:
 
 
 class Done(t.NamedTuple):
-    """What is done of a test's rounds. undisturbed: how many are; counted_from: as in Rounds; count: of all."""
+    """What is done of a test's rounds. undisturbed: how many are; counted_from: as in Rounds; rounds: all of them."""
 
     undisturbed: int = 0
     bytes_written: int = 0
     elapsed_s: float = 0.0
     counted_from: tuple[int, int, float] | None = AT_ONCE
-    count: int = 0
+    rounds: int = 0
 
 
 def _slowest_s(round_s: float, count: int, elapsed_s: float) -> float:
@@ -314,12 +314,12 @@ def bound_s(limits: RoundLimits, round_s: float, size_bytes: int, done: Done = D
     """Seconds until the first limit ends the rounds, if the others take as long and as many of them are disturbed as of
     those so far; None when no limit can be put into seconds yet.
     """
-    round_s = _slowest_s(round_s, done.count, done.elapsed_s)
+    round_s = _slowest_s(round_s, done.rounds, done.elapsed_s)
     bounds = []
     rate = done.bytes_written / done.elapsed_s if done.elapsed_s else 0.0
     if limits.capacity_multiple and rate:
         bounds.append((limits.capacity_multiple * size_bytes - done.bytes_written) / rate)
-    undisturbed, count, began_s = done.counted_from or (done.undisturbed, done.count, done.elapsed_s)
+    undisturbed, count, began_s = done.counted_from or (done.undisturbed, done.rounds, done.elapsed_s)
     before_s = 0.0
     if done.counted_from is None and limits.least_capacity_multiple:
         if not rate:
@@ -327,9 +327,9 @@ def bound_s(limits: RoundLimits, round_s: float, size_bytes: int, done: Done = D
         before_s = (limits.least_capacity_multiple * size_bytes - done.bytes_written) / rate
     if limits.max:
         # One more of each: a first round that was disturbed says little.
-        again = (done.count + 1) / (done.undisturbed + 1) if done.count else 1.0
+        again = (done.rounds + 1) / (done.undisturbed + 1) if done.rounds else 1.0
         left = (limits.max - (done.undisturbed - undisturbed)) * again
-        bounds.append(before_s + min(left, MOST_TIMES * limits.max - max(0, done.count - count)) * round_s)
+        bounds.append(before_s + min(left, MOST_TIMES * limits.max - max(0, done.rounds - count)) * round_s)
     if limits.time_limit_s:
         bounds.append(before_s + limits.time_limit_s - (done.elapsed_s - began_s))
     return max(0.0, min(bounds)) if bounds else None

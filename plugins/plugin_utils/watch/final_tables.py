@@ -294,7 +294,7 @@ def _test(record: Mapping, about: Mapping) -> str:
     # Where all rounds were disturbed, its figures are null.
     metrics = main_figure.measured(record.get("metrics") or {})
     name = main_figure.metric(metrics, _first_cell(about))
-    return f"{text}, {progress.metric(name, metrics[name])}" if name else text
+    return f"{text}, {progress.metric(name, metrics[name] or 0.0)}" if name else text
 
 
 def _first_cell(about: Mapping) -> str:

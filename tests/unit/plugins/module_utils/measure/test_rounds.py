@@ -245,9 +245,9 @@ LEAST = {"max": 25, "least_capacity_multiple": 2}
         ({"max": 25}, {}, 1500),
         ({"max": 25}, {"undisturbed": 20}, 300),
         # On a busy host rounds take longer than planned, and disturbed ones are measured again, at most as many.
-        ({"max": 25}, {"undisturbed": 5, "count": 5, "elapsed_s": 450.0}, 20 * 90),
-        ({"max": 25}, {"undisturbed": 5, "count": 8, "elapsed_s": 480.0}, 20 * 1.5 * 60),
-        ({"max": 25}, {"undisturbed": 0, "count": 40, "elapsed_s": 2400.0}, 10 * 60),
+        ({"max": 25}, {"undisturbed": 5, "rounds": 5, "elapsed_s": 450.0}, 20 * 90),
+        ({"max": 25}, {"undisturbed": 5, "rounds": 8, "elapsed_s": 480.0}, 20 * 1.5 * 60),
+        ({"max": 25}, {"undisturbed": 0, "rounds": 40, "elapsed_s": 2400.0}, 10 * 60),
         ({"max": 25, "time_limit_s": 90}, {"elapsed_s": 60.0}, 30),
         ({"capacity_multiple": 4}, {}, None),
         ({"capacity_multiple": 4}, {"bytes_written": 1000, "elapsed_s": 10.0}, 30),
