@@ -21,7 +21,7 @@ from image import MIB
 from waiting import wait_until
 
 # All of it is read back after each cut, under emulation.
-SIZE = 4 * MIB
+SIZE = 16 * MIB
 FAST = {"fresh_iops": 1e5, "steady_iops": 1e5, "read_iops": 1e5, "write_bandwidth": 1e9, "read_bandwidth": 1e9}
 
 
