@@ -44,6 +44,34 @@ def read(text: str, key: str = "") -> dict[str, t.Any]:
     raise NotOneObject(_why(text, key, len(found), broken))
 
 
+class Found(t.NamedTuple):
+    """An object in a text. line: where it begins, counted from 1."""
+
+    value: dict[str, t.Any]
+    line: int
+
+
+def read_all(text: str, key: str) -> list[Found]:
+    """Return all objects in a text that have this key, in their order, whatever stands around them. Raises NotOneObject
+    for one that breaks off, naming its line; the text may have none.
+    """
+    found: list[Found] = []
+    start = text.find("{")
+    while start >= 0:
+        try:
+            value, end = _DECODER.raw_decode(text, start)
+        except (ValueError, RecursionError) as error:
+            if start == 0 or text[start - 1] == "\n":
+                line = text.count("\n", 0, start) + 1
+                raise NotOneObject(f"line {line}: the JSON that begins here breaks off ({error})") from None
+            start = _next_line(text, start + 1)
+            continue
+        if isinstance(value, dict) and key in value:
+            found.append(Found(value, text.count("\n", 0, start) + 1))
+        start = text.find("{", end)
+    return found
+
+
 def _next_line(text: str, start: int) -> int:
     match = _AT_LINE_START.search(text, start)
     return match.start() if match else -1

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import typing as t
+from dataclasses import replace
 
 import yaml
 
@@ -16,7 +17,7 @@ from ...module_utils.measure import fio, io_pattern
 from ...module_utils.records.identity import Identity
 from ...module_utils.records.plan import PlannedTest
 from ...module_utils.records.planned_cell import PlannedCell, SizeShare
-from ..common.units import block_size, data_size
+from . import platform_readme
 from . import render_plan as planning
 from .test_record import Test
 from .testfiles import SHIPPED_DIR, PlanError
@@ -39,18 +40,28 @@ def platforms() -> dict[str, t.Any]:
     return found
 
 
-def files(tests: t.Sequence[Test], platform: str, device: str, identity: Identity, queue_depth: int) -> Files:
-    """{path: text} of a plan's tests, with a README.txt. Raises PlanError.
+class PlatformTest(t.NamedTuple):
+    """A test of a plan as it is on a platform. folder: where its files are. jobs: {file name without .fio: fio's job},
+    in the order in which they run; none of Iometer. left_out: cells that can't be had there.
+    """
+
+    folder: str
+    test: PlannedTest
+    jobs: t.Mapping[str, str]
+    left_out: t.Sequence[str]
+
+
+def planned(
+    tests: t.Sequence[Test], platform: str, device: str, identity: Identity, queue_depth: int
+) -> list[PlatformTest]:
+    """Return a plan's tests without the cells that can't be had there. Raises PlanError.
 
     device: as the platform calls it; no part of an .icf. identity: the sizes of the drive.
     queue_depth: the drive's own, for fills.
     """
-    if platform != ICF:
-        wanted = platforms()[platform]
-        if not re.fullmatch(wanted["device"], device):
-            raise PlanError(
-                [f"device: {device!r} is not a whole drive on {platform}; write it like {wanted['example']}"]
-            )
+    wanted = {} if platform == ICF else platforms()[platform]
+    if wanted and not re.fullmatch(wanted["device"], device):
+        raise PlanError([f"device: {device!r} is not a whole drive on {platform}; write it like {wanted['example']}"])
     drive = DriveToPlan({"serial": "elsewhere"}, "elsewhere", None, identity, eligible=True, refusals=[])
     plan = planning.render(
         tests,
@@ -61,67 +72,50 @@ def files(tests: t.Sequence[Test], platform: str, device: str, identity: Identit
         engine_version="",
         variables={"workload_ioengine": "libaio"},
     )
-    found: Files = {}
-    lines = [
-        f"Rendered by ssdlab.fleet for {platform}. Nothing was run there: review every file before you run it.",
-        "Everything on the drive is lost. Run the files in the order of their names.",
-    ]
-    laid = [test.name for test in plan.drives[0].tests if test.filesystem]
-    if laid:
-        raise PlanError([f"test {laid[0]}: file systems are created only on Linux; remove it from the plan"])
-    by_zone = [test.name for test in plan.drives[0].tests if test.zoned]
-    if by_zone:
-        raise PlanError([f"test {by_zone[0]}: fio knows zones only on Linux; remove it from the plan"])
-    read_back = [test.name for test in plan.drives[0].tests if test.integrity]
-    if read_back:
-        raise PlanError([f"test {read_back[0]}: only the host job reads back what it wrote; remove it from the plan"])
-    cut = [test.name for test in plan.drives[0].tests if test.power_cut]
-    if cut:
-        raise PlanError([f"test {cut[0]}: only a play cuts a host's power; remove it from the plan"])
-    tested = [test.name for test in plan.drives[0].tests if test.self_test]
-    if tested:
-        raise PlanError([f"test {tested[0]}: only the host job starts self-tests; remove it from the plan"])
+    problems = [f"test {one.name}: {why}; remove it from the plan" for one in plan.drives[0].tests for why in _why(one)]
+    if problems:
+        raise PlanError(problems)
+    found = []
     for number, test in enumerate(plan.drives[0].tests, start=1):
-        folder = f"{number:02d}-{test.name}"
-        made, told = (
-            _icf_test(test)
-            if platform == ICF
-            else _fio_test(test, platforms()[platform], device, identity, queue_depth)
-        )
-        found.update({f"{folder}/{name}": text for name, text in made.items()})
-        lines += ["", f"{folder}: {test.title}", *(f"  {line}" for line in [*_order(test, platform), *told])]
+        gone = [cell.id for cell in test.cells if _lacks(cell, (*NEVER, *wanted["without"]) if wanted else ICF_WITHOUT)]
+        if not wanted:
+            gone += [cell.id for cell in test.cells if cell.mix and cell.mix.ranges and cell.id not in gone]
+        kept = replace(test, cells=[cell for cell in test.cells if cell.id not in gone])
+        jobs = _fio_jobs(kept, wanted, device, identity, queue_depth) if wanted else {}
+        found.append(PlatformTest(f"{number:02d}-{test.name}", kept, jobs, gone))
+    return found
+
+
+def _why(test: PlannedTest) -> list[str]:
+    """Return why a test can't be run by hand."""
+    reasons = (
+        (test.filesystem, "file systems are created only on Linux"),
+        (test.zoned, "fio knows zones only on Linux"),
+        (test.integrity, "only the host job reads back what it wrote"),
+        (test.power_cut, "only a play cuts a host's power"),
+        (test.self_test, "only the host job starts self-tests"),
+    )
+    return [why for has, why in reasons if has][:1]
+
+
+def files(tests: t.Sequence[Test], platform: str, device: str, identity: Identity, queue_depth: int) -> Files:
+    """{path: text} of a plan's tests, with a README.txt. Arguments and errors as `planned`."""
+    found: Files = {}
+    lines = [*platform_readme.head(platform)]
+    for one in planned(tests, platform, device, identity, queue_depth):
+        if platform == ICF:
+            made = {f"{one.test.name}.icf": icf(one.test.cells)} if one.test.cells else {}
+        else:
+            made = {f"{name}.fio": job for name, job in one.jobs.items()}
+        found.update({f"{one.folder}/{name}": text for name, text in made.items()})
+        lines += platform_readme.of_test(one.folder, one.test, list(one.jobs), one.left_out, platform)
+    lines += platform_readme.back(platform)
     return {"README.txt": "\n".join(lines) + "\n", **found}
 
 
-def _order(test: PlannedTest, platform: str) -> list[str]:
-    """Return what no file says: what comes before, and how often."""
-    rounds, fill = test.rounds, test.precondition
-    sectors = test.purge.iomemory_sector_bytes
-    purge = "Purge the drive with its vendor's tool" + (f", to sectors of {block_size(sectors)}." if sectors else ".")
-    before = [] if test.purge.method == "none" else [purge]
-    if fill and platform == ICF:
-        size = fill.block_size_bytes
-        most = f", at most {data_size(test.active_range_max_bytes)}," if test.active_range_max_bytes else ""
-        before.append(
-            f"Fill {test.active_range_pct} % of it{most} {fill.passes} times: sequential writes of {block_size(size)}."
-        )
-    limits = [
-        f"{rounds.max} times" if (rounds.max or 0) > 1 else "",
-        f"until {rounds.capacity_multiple:g} x the capacity is written" if rounds.capacity_multiple else "",
-        f"for {rounds.time_limit_s:g} s" if rounds.time_limit_s else "",
-    ]
-    said = ", or ".join(filter(None, limits))
-    again = f"Repeat its cells in turn, at most {said}." if said else "Run its cells once."
-    steady = test.steady_state
-    if steady:
-        tracked = ", ".join(f"{item.metric} of {item.cell}" for item in steady.tracked)
-        again += f" The module steady_state decides when it is steady, by {tracked}."
-    return [*before, again]
-
-
-def _fio_test(
+def _fio_jobs(
     test: PlannedTest, wanted: Mapping, device: str, identity: Identity, queue_depth: int
-) -> tuple[Files, list[str]]:
+) -> dict[str, str]:
     active = test.active_range_bytes(*identity.sizes())
     fill = test.precondition
     jobs: list[tuple[str, str]] = []
@@ -129,9 +123,7 @@ def _fio_test(
     if fill:
         whole = active - active % fill.block_size_bytes
         jobs += [("precondition", fill.job)] + [("precondition-remainder", fill.remainder_job)] * (whole < active)
-    without = (*NEVER, *wanted["without"])
-    told = _left_out(test, without)
-    cells = {cell.id: cell for cell in test.cells if not _lacks(cell, without)}
+    cells = {cell.id: cell for cell in test.cells}
     jobs += [(name, cell.job) for name, cell in cells.items()]
     made = {}
     for number, (name, job) in enumerate(jobs, start=1):
@@ -146,8 +138,8 @@ def _fio_test(
             "numa_node": None,
             **_load(cells.get(name), active),
         }
-        made[f"{number:03d}-{name}.fio"] = substituted(fio.fill(job, values), wanted)
-    return made, told
+        made[f"{number:03d}-{name}"] = substituted(fio.fill(job, values), wanted)
+    return made
 
 
 def _load(cell: PlannedCell | None, active: int) -> dict[str, int]:
@@ -171,19 +163,6 @@ def substituted(job: str, wanted: Mapping) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _icf_test(test: PlannedTest) -> tuple[Files, list[str]]:
-    cells = [cell for cell in test.cells if not _lacks(cell, ICF_WITHOUT) and not (cell.mix and cell.mix.ranges)]
-    told = [
-        f"{cell.id}: {cell.threads} workers, {cell.queue_depth} outstanding I/Os each, {cell.runtime_s} s"
-        + (f" after a ramp of {cell.ramp_s} s." if cell.ramp_s else ".")
-        for cell in cells
-    ]
-    kept = {cell.id for cell in cells}
-    gone = [cell.id for cell in test.cells if cell.id not in kept]
-    told += [f"Left out, as Iometer does not support them: {', '.join(gone)}."] if gone else []
-    return ({f"{test.name}.icf": icf(cells)} if cells else {}), told
-
-
 def icf(cells: t.Sequence[PlannedCell]) -> str:
     """Iometer's access specifications of cells: a file with that section alone. Every I/O is aligned to 4 KiB, or to
     itself where it is smaller.
@@ -202,8 +181,3 @@ def icf(cells: t.Sequence[PlannedCell]) -> str:
 
 def _lacks(cell: PlannedCell, without: t.Sequence[str]) -> bool:
     return any(getattr(part, key, None) for part in (cell, *(cell.jobs or ())) for key in without)
-
-
-def _left_out(test: PlannedTest, without: t.Sequence[str]) -> list[str]:
-    gone = [cell.id for cell in test.cells if _lacks(cell, without)]
-    return [f"Left out, as fio does not support it there: {', '.join(gone)}."] if gone else []

@@ -26,6 +26,16 @@ Definition = Json
 
 
 @dataclass(frozen=True)
+class MeasuredElsewhere:
+    """That a drive was not measured by this collection (ingest.yml): where, and by what; its identity is what the
+    operator stated.
+    """
+
+    system: Text
+    tools: list[Text]
+
+
+@dataclass(frozen=True)
 class RequestedDrive:
     """A drive that the run was asked to test."""
 
@@ -56,6 +66,8 @@ class RequestedDrive:
     sick: OrMissing[Text] = None
     # Of a second measurement: the tests whose result there counts for the run again_of.
     again: OrMissing[list[str]] = None
+    # Without it, this collection measured it.
+    measured_elsewhere: OrMissing[MeasuredElsewhere] = None
 
 
 @dataclass(frozen=True)
