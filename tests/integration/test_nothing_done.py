@@ -14,7 +14,7 @@ import pytest
 
 REPO = Path(__file__).resolve().parents[2]
 # Those that work on the controller alone, whatever the inventory is.
-ON_CONTROLLER = {"awx", "end_night", "notify", "render"}
+ON_CONTROLLER = {"awx", "end_night", "ingest", "notify", "render"}
 PARTS = {"retest", "servers"}
 PLAYBOOKS = sorted({path.stem for path in REPO.glob("playbooks/*.yml")} - ON_CONTROLLER - PARTS)
 NO_SERVER, NOT_THERE, NO_TAG = "No server to work on", "is not there, so its servers", "Nothing to do: no"

@@ -46,7 +46,7 @@ NO_LINES: LinesOfHost = MappingProxyType({})
 # What figures of an impossible form raise in arithmetic.
 _DAMAGED = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError)
 # What leaves unknown whether a drive was throttled, or slowed down by itself (drive_environment.py).
-UNSEEN_THROTTLING = {"throttled", "temperature", "world", "health", "samples"}
+UNSEEN_THROTTLING = {"throttled", "temperature", "world", "health", "samples", "elsewhere"}
 # The events that a result is made of.
 EVENTS = (
     *("measurement_started", "cell", "round", "histogram", "integrity", "self_test", "power_cut_cycle", "scrub"),

@@ -56,6 +56,8 @@ class _Reader:
         self._at = 0
         self._version = ""
         self._cells: dict[str, PlannedCell] = {}
+        # Of an access specification whose results are still to come.
+        self._open: Place | None = None
 
     def runs(self) -> list[MeasuredRun]:
         found: list[MeasuredRun] = []
@@ -67,6 +69,8 @@ class _Reader:
                 self._specification()
             elif line.startswith(RESULTS):
                 found.append(self._results())
+        if self._open:
+            raise IngestError(f"{self._open}: the results of this access specification are not there; {CUT}")
         return found
 
     def _place(self) -> Place:
@@ -83,6 +87,7 @@ class _Reader:
 
     def _specification(self) -> None:
         """Read an access specification: its name, then sizes with their shares."""
+        self._open = self._place()
         name = self._next().strip().rpartition(",")[0]
         self._next()  # 'size,% of size,% reads,% random,delay,burst,align,reply
         rows = []
@@ -98,7 +103,7 @@ class _Reader:
 
     def _results(self) -> MeasuredRun:
         """Read a section of results, to its time."""
-        began = self._place()
+        began, self._open = self._place(), None
         header = self._next()
         columns = header.lstrip("'").split(",")
         lacking = [name for name in USED if name not in columns]

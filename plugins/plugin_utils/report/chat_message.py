@@ -11,6 +11,7 @@ import re
 import typing as t
 
 from ...module_utils.guard.refusals import ALLOW, REFUSALS
+from ..run_folder import run_record
 from ..validation import printable as texts
 from ..verdict import headline
 from ..verdict.verdicts import VERDICTS
@@ -49,7 +50,8 @@ def run_message(run: Mapping, judgement: Mapping, before: Mapping | None = None)
     head = [f"{inert(run['run']['id'], MOST_NAME)}: {_unlinked(headline.of_run(drives), MOST_HEADLINE)}"]
     changes = _changes(drives, before) if before else ["No earlier run to compare with"]
     told = [f"Judged on {str(last['at'])[:10]} by other criteria than before" for last in run.get("rejudged") or []]
-    changes = told[-1:] + changes
+    elsewhere = [inert(where, MOST_NAME) for where in run_record.elsewhere(run)[:1]]
+    changes = [f"Measured elsewhere, not by this collection: {where}" for where in elsewhere] + told[-1:] + changes
     most = MOST_REASON_OF_FEW if len(bad) <= FEW else MOST_REASON
     return _fitting(head, changes, [_line(drive, most) for drive in bad])
 

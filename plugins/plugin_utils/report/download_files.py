@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 from ...module_utils.core.files import SCHEMA_VERSION
 from ...module_utils.records.attempt import METRIC_PATTERN
 from ..common import units
+from ..run_folder import run_record
 from ..validation import printable
 from ..verdict import comparability, headline, result_warnings
 
@@ -80,6 +81,7 @@ def summary(
         drives.append({**_with_derived(drive, (derived or {}).get(key, {})), **told, **under})
     about = {"id": run["run"]["id"], "name": run["run"]["name"], "started": run.get("started")}
     about.update({"rejudged": times[-1]["at"]} if (times := run.get("rejudged")) else {})
+    about.update({"measured_elsewhere": where} if (where := run_record.elsewhere(run)) else {})
     content = {
         "schema_version": SCHEMA_VERSION,
         "run": about,
@@ -214,6 +216,9 @@ def junit(run: Record, judgement: Record) -> str:
     attributes = {"name": _xml(run["run"]["id"]), **{name: str(value) for name, value in totals.items()}}
     root = ElementTree.Element("testsuites", attributes)
     suite = ElementTree.SubElement(root, "testsuite", dict(attributes, timestamp=_xml(run.get("started") or "")))
+    if where := "; ".join(run_record.elsewhere(run)):
+        properties = ElementTree.SubElement(suite, "properties")
+        ElementTree.SubElement(properties, "property", {"name": "measured_elsewhere", "value": _xml(where)})
     suite.extend(cases)
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"

@@ -12,6 +12,7 @@ import typing as t
 
 from ..common import units
 from ..common.drives import order
+from ..run_folder import run_record
 from ..verdict import headline as run_headline
 from ..verdict import judged_criteria, result_warnings
 from . import changes, distributions, page_names, thinning
@@ -172,6 +173,7 @@ def about(sources: Sources, rows: list[Record]) -> Record:
         "criteria": sources.run.get("criteria") or [],
         "rejudged": _rejudged(sources.run.get("rejudged") or []),
         "only_read": any(about.get("in_service") for about in (sources.run.get("tests") or {}).values()),
+        "elsewhere": run_record.elsewhere(sources.run),
         "departures": _departures(sources.run.get("tests") or {}),
         "verdicts": sources.judgement["verdicts"],
         "total": len(rows),

@@ -27,6 +27,8 @@ class RunOfSummary:
     started: str | None
     # When it was judged by other criteria than before (run.json keeps those), the last time; only where it was.
     rejudged: OrMissing[str] = None
+    # Where and by what, if this collection did not measure it (ingest.yml); only where it did not.
+    measured_elsewhere: OrMissing[list[str]] = None
 
 
 @dataclass(frozen=True, kw_only=True)

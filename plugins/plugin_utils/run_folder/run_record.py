@@ -130,6 +130,14 @@ class RunRecord:
     rejudged: OrMissing[list[Rejudged]] = None
 
 
+def elsewhere(run: t.Mapping[str, t.Any]) -> list[str]:
+    """Return where and by what a run's drives were measured, if it was not by this collection (ingest.yml); else
+    none.
+    """
+    stated = [entry["measured_elsewhere"] for entry in run.get("asked") or [] if entry.get("measured_elsewhere")]
+    return sorted({", ".join([str(one["system"]), *map(str, one["tools"])]) for one in stated})
+
+
 def results_size(folder: str) -> int:
     """Return how many bytes a run's results.jsonl has; 0 where there is none."""
     try:

@@ -15,6 +15,7 @@ import typing as t
 
 from ..common import units
 from ..common.version import collection_version
+from ..run_folder import run_record
 from ..validation.record_check import NO_TIME
 
 VERSION = {"major": 2, "minor": 0}
@@ -107,6 +108,8 @@ def _start(run: Mapping, drive: Mapping) -> Mapping:
     }
     at_once = max((test.get("parallel_drives") or 0 for test in drive["tests"]), default=0)
     parameters.update({"parallel_drives": at_once} if at_once else {})
+    elsewhere = run_record.elsewhere(run)
+    parameters.update({"measured_elsewhere": elsewhere} if elsewhere else {})
     return {"name": "ssdlab.fleet", "version": version, "commandLine": "", "parameters": parameters, "dutInfo": dut}
 
 
