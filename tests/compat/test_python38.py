@@ -40,6 +40,7 @@ ON_THE_CONTROLLER = {
     "collect",
     "drive_list",
     "find_run",
+    "ingest",
     "message",
     "power_cut",
     "preflight",

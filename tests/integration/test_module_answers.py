@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import vendor_lab
 
-from ansible_collections.ssdlab.fleet.tests.fixtures import answers
+from ansible_collections.ssdlab.fleet.tests.fixtures import answers, elsewhere
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.modules import test_documentation as documentation
 
 REPO = Path(__file__).resolve().parents[2]
@@ -57,6 +57,17 @@ BEFORE = [
             "dest": "{{ ssd_results_dir }}/rendered",
         }
     },
+    {
+        "ingest": {
+            # Beside the results of the others.
+            "results_dir": "{{ ssd_results_dir }}-elsewhere",
+            "run_id": "elsewhere-1",
+            "host": "win-1",
+            "system": "Windows Server 2022",
+            "drive": {"serial": "S1", "model": "M", "size_bytes": 10**9},
+            "files": ["{{ ssd_results_dir | dirname }}/fio.json"],
+        }
+    },
 ]
 AFTER = [
     {"run_info": {"run_id": RUN, "archive": True, **STATE}},
@@ -91,6 +102,7 @@ def heard(site, loop_drive, tmp_path):
     lab.vars.update(tune_queue={"nomerges": 2})
     shipped = [{"import_playbook": str(REPO / f"playbooks/{name}.yml")} for name in ("discover", "qualify")]
     book, kept = tmp_path / "own.yml", tmp_path / "answers.jsonl"
+    (tmp_path / "fio.json").write_text(elsewhere.fio())
     book.write_text(json.dumps([play(BEFORE), *shipped, play(AFTER)]))
     environment = {
         **lab.environment,

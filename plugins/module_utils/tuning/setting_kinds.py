@@ -67,6 +67,12 @@ EXPLAINED = (
     ),
     ("/queue/nr_requests", errno.EINVAL, "failed", "the drive's queue takes fewer; lower tune_queue.nr_requests"),
     (
+        "/device/queue_depth",
+        errno.EINVAL,
+        "failed",
+        "the controller or the drive takes fewer commands at a time; lower tune_queue.queue_depth",
+    ),
+    (
         "/queue/scheduler",
         errno.EINVAL,
         "failed",

@@ -17,6 +17,8 @@ from ..common.argument_specs import Variables
 CPU = "/sys/devices/system/cpu/"
 FREQUENCY = CPU + "cpu[0-9]*/cpufreq/"
 QUEUE = "/sys/block/@ssd_name@/queue/"
+# The commands that a SCSI device, also one behind libata, takes at a time; the block queue has its own nr_requests.
+DEVICE_DEPTH, DEVICE = "queue_depth", "/sys/block/@ssd_name@/device/"
 FUNCTION = "/sys/bus/pci/devices/@ssd_pci@/"
 VM = "/proc/sys/vm/"
 # Kept by the drive's link itself where a kernel offers it (sysfs-bus-pci, link/).
@@ -82,7 +84,8 @@ def _numa(given: Variables) -> Tune:
 def _queue(given: Variables) -> Tune:
     """Return the scheduler first: switching it resets others."""
     names = sorted(given["tune_queue"], key=lambda name: name != "scheduler")
-    return Tune(sysfs=[file(name, QUEUE + name, given["tune_queue"][name]) for name in names])
+    paths = {name: (DEVICE if name == DEVICE_DEPTH else QUEUE) + name for name in names}
+    return Tune(sysfs=[file(name, path, given["tune_queue"][name]) for name, path in paths.items()])
 
 
 def _power(given: Variables) -> Tune:

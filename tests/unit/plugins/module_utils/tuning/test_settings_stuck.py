@@ -201,6 +201,7 @@ def test_why_the_kernel_refused_a_value_and_what_to_do_is_told_of_every_test(hos
         ("/sys/devices/system/cpu/cpu0/cpufreq/energy_performance_preference", errno.EBUSY, "failed", "governor"),
         ("/sys/block/nvme0n1/queue/nomerges", errno.EROFS, "not_applicable", "Read-only"),
         ("/sys/block/nvme0n1/queue/nomerges", errno.EINVAL, "failed", "Invalid argument"),
+        ("/sys/block/sda/device/queue_depth", errno.EINVAL, "failed", "lower tune_queue.queue_depth"),
     ],
 )
 def test_what_the_kernel_refuses_is_told_in_words(host, tmp_path, path, number, outcome, words):

@@ -50,6 +50,7 @@ def kernel(host):
         "/proc/sys/vm/dirty_bytes": "8192",
         "/sys/block/nvme0n1/queue/nr_requests": "64",
         "/sys/block/nvme0n1/queue/iosched/fifo_batch": "4",
+        "/sys/block/nvme0n1/device/queue_depth": "32",
         "/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq": "3000",
         "/sys/devices/system/cpu/cpu0/cpufreq/scaling_min_freq": "800",
     }
@@ -84,11 +85,12 @@ def test_what_a_change_resets_comes_back_too(kernel, tmp_path, times):
             },
             {"name": "scheduler", "path": "/sys/block/@ssd_name@/queue/scheduler", "value": "none"},
             {"name": "nr_requests", "path": "/sys/block/@ssd_name@/queue/nr_requests", "value": "512"},
+            {"name": "queue_depth", "path": "/sys/block/@ssd_name@/device/queue_depth", "value": "254"},
         ]
     }
     for _time in range(times):
         applied = tuning.apply(kernel, expand(kernel, tune), record)
-    assert [item.effective for item in applied] == ["10", "3000", "none", "512"]
+    assert [item.effective for item in applied] == ["10", "3000", "none", "512", "254"]
     assert drift_texts(kernel, applied, "nvme0n1") == [] and everything(kernel) != before
     assert "failed" not in {item.outcome for item in tuning.restore(kernel, record)}
     assert everything(kernel) == before

@@ -134,6 +134,14 @@ def test_the_tag_of_the_kernel_arguments_takes_no_run_time_concern_along():
     assert vm.name == "vm.swappiness"
 
 
+def test_the_depth_of_a_scsi_device_is_set_like_an_attribute_of_its_queue():
+    files = tuning.build(dict(DEFAULTS, tune_queue={"queue_depth": 254, "nr_requests": 512}), ["queue"]).sysfs
+    assert {one.path.partition("@ssd_name@/")[2]: one.value for one in files} == {
+        "device/queue_depth": "254",
+        "queue/nr_requests": "512",
+    }
+
+
 @pytest.mark.parametrize("name", ["tune_queue", "tune_vm"])
 def test_a_key_without_a_value_sets_nothing(name):
     assert hostplan.tune_spec(dict(DEFAULTS, **{name: None})) == hostplan.tune_spec(dict(DEFAULTS, **{name: {}}))

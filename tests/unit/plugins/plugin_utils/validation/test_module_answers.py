@@ -23,6 +23,7 @@ ON_CONTROLLER = (
     "collect",
     "drive_list",
     "find_run",
+    "ingest",
     "message",
     "power_cut",
     "preflight",
