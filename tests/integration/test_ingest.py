@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From jobs to a verdict on a machine where this collection does not run: render.yml, the commands of its README.txt with
-real fio, ingest.yml. fio's engine and device are those of Linux while it runs, and Windows' in its job files and results;
-the files of its results have the names that cmd.exe gives them.
+"""From jobs to a verdict on a machine where this collection does not run: render.yml, the commands of its README.txt
+with real fio, ingest.yml. fio's engine and device are those of Linux while it runs, and Windows' in its job files and
+results; the files of its results have the names that cmd.exe gives them.
 """
 
 from __future__ import annotations
@@ -92,7 +92,10 @@ def test_a_person_at_a_windows_machine_gets_from_jobs_to_a_verdict(site, rendere
     device = tmp_path / "drive.img"
     with open(device, "wb") as file:
         file.truncate(SIZE_BYTES)
-    done = [run_fio(rendered / folder, command, device) for folder, command in commands((rendered / "README.txt").read_text())]
+    done = [
+        run_fio(rendered / folder, command, device)
+        for folder, command in commands((rendered / "README.txt").read_text())
+    ]
     assert len(done) == 13 and all(name.startswith("results\\") for name in done)
     code, said = play(site, rendered, "--check")
     assert code == 0 and not (site.results / "windows-1").exists(), said
@@ -114,7 +117,9 @@ def test_a_person_at_a_windows_machine_gets_from_jobs_to_a_verdict(site, rendere
     code, said = play(site, rendered, ingest_drive={**DRIVE, "size_bytes": 2 * SIZE_BYTES})
     assert code != 0 and re.search(r"line [0-9]+: fio worked with size=", said) and "render.yml" in said, said
     # Judged by others: it fails, and says so.
-    code, said = site.play("report", "-e", json.dumps({"ssd_run_id": "windows-1", "ssd_criteria": [{"metric": "write_iops", "min": 1e9}]}))
+    code, said = site.play(
+        "report", "-e", json.dumps({"ssd_run_id": "windows-1", "ssd_criteria": [{"metric": "write_iops", "min": 1e9}]})
+    )
     assert code != 0 and site.summary()["drives"][0]["verdict"] == "fail", said
 
 

@@ -96,7 +96,8 @@ class Journal:
         return self.lines
 
     def _test(self, one: IngestedTest) -> None:
-        test, where = one.test, {"drive": self._drive.label, "test": one.test.name, "attempt": 1}
+        test = one.test
+        where: Json = {"drive": self._drive.label, "test": test.name, "attempt": 1}
         began_s = min(run.began_s for run in one.runs)
         self._note("test_started", TestStarted(**where, title=test.title), began_s)
         if one.fills:
@@ -106,7 +107,8 @@ class Journal:
         reducer, tails = AttemptReducer(test), RoundHistograms()
         first = next(iter(one.rounds[0].values()))
         size_bytes = int(self._drive.identity["size_bytes"])
-        reducer.take(self._note("measurement_started", MeasurementStarted(**where, user_capacity_bytes=size_bytes), first.began_s))
+        begun = MeasurementStarted(**where, user_capacity_bytes=size_bytes)
+        reducer.take(self._note("measurement_started", begun, first.began_s))
         failed = next((run for run in one.runs if run.error), None)
         ended_s = first.began_s
         for number, cells in enumerate(one.rounds, start=1):
@@ -118,15 +120,15 @@ class Journal:
                 break
             ended_s = max(run.ended_s for run in cells.values())
             reducer.take(self._note("round", Round(**where, round=number, elapsed_s=ended_s - first.began_s), ended_s))
-            tails.add(number, {part or name: run.histograms[part] for name, run in cells.items() for part in run.histograms})
+            parts = {part or name: run.histograms[part] for name, run in cells.items() for part in run.histograms}
+            tails.add(number, parts)
         if not failed:
             for histogram in tails.records(reducer.span(), reducer.latencies_left_out()):
                 self._note("histogram", HistogramEvent(**where, **vars(histogram)), ended_s)
         reasons = [f"{failed.error} ({failed.place})"] if failed else []
-        ended: t.Literal["error"] | None = "error" if failed else None
         end = TestFinished(
             **where,
-            ended=ended,
+            ended="error" if failed else None,
             reasons=reasons,
             disturbed=[],
             conditions=self._conditions(one),
@@ -164,7 +166,7 @@ class Journal:
             text = "no result of its precondition was given, so nothing shows that the drive was filled"
             found.append(Condition("precondition", "unknown", text))
         if any(not run.histograms for cells in one.rounds for run in cells.values()):
-            text = "its results have no histograms of latencies, so percentiles are unknown (fio: json+, lat_percentiles=1)"
+            text = "its results have no histograms, so percentiles are unknown (fio: json+ with lat_percentiles=1)"
             found.append(Condition("no_histograms", "told", text))
         if one.partial:
             text = f"its last round was not ended (no result of {', '.join(one.partial[:5])}) and counts nowhere"

@@ -115,7 +115,7 @@ def _run(place: Place, result: FioResult, tool: str, ended_s: float, jobs: Jobs)
     if job and name in FILLS:
         return replace(run, fill=None if error else _fill(first, echo, run_s))
     whole = fio_result.combined(result)
-    sides = {side: fio_result.figures(_with_bins(whole), side) for side in fio_result.SIDES}
+    sides: dict[str, t.Any] = {side: fio_result.figures(_with_bins(whole), side) for side in fio_result.SIDES}
     streams = fio_result.stream_figures(result) if len(result.jobs) > 1 else None
     return replace(
         run, **sides, streams=streams, cell=None if job else _cell(place, echo), histograms=_bins(result, whole)

@@ -109,7 +109,9 @@ class _Reader:
         lacking = [name for name in USED if name not in columns]
         if not header.startswith(COLUMNS) or lacking:
             what = f"column {lacking[0]} is not there" if header.startswith(COLUMNS) else "there are no columns"
-            raise IngestError(f"{self._place()}: {what}: results.csv of Iometer 2006.07.27 and 1.1.0 can be taken; {CUT}")
+            raise IngestError(
+                f"{self._place()}: {what}: results.csv of Iometer 2006.07.27 and 1.1.0 can be taken; {CUT}"
+            )
         rows: list[tuple[Place, dict[str, str]]] = []
         while not self._peek().startswith(TIME):
             text = self._next()

@@ -130,7 +130,8 @@ def without_plan(runs: t.Sequence[MeasuredRun], name: str) -> list[IngestedTest]
     """Return one test of all runs as they are: each load is a cell, and a load that comes again a round. Raises
     IngestError.
     """
-    named, cells = [], {}
+    named: list[MeasuredRun] = []
+    cells: dict[str, PlannedCell] = {}
     jobs: dict[str, set[str]] = {}
     for run in runs:
         if run.cell is None:
@@ -186,7 +187,7 @@ def check_together(runs: t.Sequence[MeasuredRun]) -> None:
         if before and run.began_s < before.ended_s - SLACK_S:
             raise IngestError(
                 f"{run.place}: it began {before.ended_s - run.began_s:.0f} s before {before.place} had ended, so both "
-                "measured the same drive at the same time, or one is a copy or an interim report (--status-interval) of "
-                "the other: remove one"
+                "measured the same drive at the same time, or one is a copy or an interim report (--status-interval) "
+                "of the other: remove one"
             )
         before = run

@@ -153,9 +153,7 @@ def _times_to_come(runs: t.Sequence[MeasuredRun]) -> list[str]:
     return [f"{last.place}: its time, {time_text(last.ended_s)}, is still to come: the clock there was wrong"]
 
 
-def _host_files(
-    host: str, label: str, journal: t.Sequence[Json], tests: t.Sequence[PlannedTest]
-) -> dict[str, bytes]:
+def _host_files(host: str, label: str, journal: t.Sequence[Json], tests: t.Sequence[PlannedTest]) -> dict[str, bytes]:
     """Return journal and plan of the host, with what other drives of it have there."""
     path = os.path.join(host, JOURNAL)
     kept = [json.loads(line) for line in (_read(path) or b"").splitlines()]

@@ -113,9 +113,7 @@ def files(tests: t.Sequence[Test], platform: str, device: str, identity: Identit
     return {"README.txt": "\n".join(lines) + "\n", **found}
 
 
-def _fio_jobs(
-    test: PlannedTest, wanted: Mapping, device: str, identity: Identity, queue_depth: int
-) -> dict[str, str]:
+def _fio_jobs(test: PlannedTest, wanted: Mapping, device: str, identity: Identity, queue_depth: int) -> dict[str, str]:
     active = test.active_range_bytes(*identity.sizes())
     fill = test.precondition
     jobs: list[tuple[str, str]] = []

@@ -18,7 +18,9 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import res
 from ansible_collections.ssdlab.fleet.tests.fixtures import elsewhere
 
 CELL = "rand-4k-r100-tc1-qd32"
-NORMAL = "mine: (g=0): rw=randread, bs=(R) 4096B-4096B, ioengine=windowsaio\nfio-3.36\n\nmine: (groupid=0, jobs=1): err= 0\n"
+NORMAL = (
+    "mine: (g=0): rw=randread, bs=(R) 4096B-4096B, ioengine=windowsaio\nfio-3.36\n\nmine: (groupid=0, jobs=1): err= 0\n"
+)
 
 
 def ingested(folder, contents, serial="S1", host="win-1", write=True, **changed):
@@ -56,9 +58,7 @@ def test_fio_of_windows_is_read_in_every_form(tmp_path, form):
     found = record_of(tmp_path)
     assert done.tests == {"elsewhere": 1} and found["outcome"] == "complete"
     assert found["metrics"]["iops"] == 4000 and found["metrics"]["read_p99_latency_us"] == 0.126
-    drive = next(
-        one for one in results_log.load(f"{done.folder}/results.jsonl") if one["kind"] == "drive"
-    )
+    drive = next(one for one in results_log.load(f"{done.folder}/results.jsonl") if one["kind"] == "drive")
     assert drive["identity"]["serial"] == "S1" and drive["outcome"] == "complete"
 
 
@@ -91,9 +91,15 @@ def cut(text, share):
 TWO = elsewhere.fio() + elsewhere.fio(ended=elsewhere.BEGAN + 10)
 IOMETER = elsewhere.iometer()
 BAD = {
-    "fio, cut off": ({"a.json": cut(TWO, 0.9)}, r"a\.json line 72: the JSON that begins here breaks off .* run that job"),
+    "fio, cut off": (
+        {"a.json": cut(TWO, 0.9)},
+        r"a\.json line 72: the JSON that begins here breaks off .* run that job",
+    ),
     "fio, nothing of it": ({"a.json": NORMAL + '"jobs"'}, r"a\.json: there is no whole result of fio"),
-    "fio 2": ({"a.json": elsewhere.fio(version="fio-2.2.10")}, r"a\.json line 1: it is of fio-2\.2\.10; results of fio 3"),
+    "fio 2": (
+        {"a.json": elsewhere.fio(version="fio-2.2.10")},
+        r"a\.json line 1: it is of fio-2\.2\.10; results of fio 3",
+    ),
     "impossible counts": (
         {"a.json": elsewhere.fio().replace('"total_ios": 4000', '"total_ios": 9000')},
         r"a\.json line 1: reads: 16384000 bytes are not 9000 I/Os of 4096; so its figures can't be right",
@@ -120,7 +126,10 @@ BAD = {
         {"a.csv": IOMETER[: IOMETER.rindex("'Results")]},
         r"a\.csv line 20: the results of this access specification are not there; Iometer was ended",
     ),
-    "Iometer, of two drives": ({"a.csv": elsewhere.iometer(drives=2)}, r"a\.csv line 13: 2 drives were measured together"),
+    "Iometer, of two drives": (
+        {"a.csv": elsewhere.iometer(drives=2)},
+        r"a\.csv line 13: 2 drives were measured together",
+    ),
     "Iometer, another release": ({"a.csv": IOMETER.replace("Read I/Os", "Reads")}, r"a\.csv line 14: column Read I/Os"),
     "neither": ({"a.csv": "a,b\n1,2\n"}, r"a\.csv: neither fio's JSON nor Iometer's CSV: remove it"),
     "nothing": ({"notes.txt": "x"}, r"files: no result in .*: give fio's JSON or Iometer's CSV"),
