@@ -60,7 +60,7 @@ def runs(document: Document, jobs: Jobs) -> list[MeasuredRun]:
     return done
 
 
-def _document(place: Place, data: t.Mapping[str, t.Any], jobs: Jobs) -> list[MeasuredRun]:
+def _document(place: Place, data: dict[str, t.Any], jobs: Jobs) -> list[MeasuredRun]:
     tool = str(data.get("fio version") or "")
     if not _VERSION.fullmatch(tool):
         raise IngestError(f"{place}: it is of {tool or 'an unknown version of fio'}; results of fio 3.x can be taken")
