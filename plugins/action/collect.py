@@ -24,7 +24,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.records.results impor
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import states
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.task_results import NOT_PRINTED
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import host_folder, run_record, unpack
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import host_brief, host_folder, run_record, unpack
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder.results_log import host_record
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import (
     journal,
@@ -41,6 +41,7 @@ ARGUMENTS = dict(
     run_id=dict(type="str", required=True),
     state_dir=dict(type="path", default=STATE_DIR),
     limits=dict(type="dict", default={}),
+    hypervisor=dict(type="str", default=""),
 )
 Result = dict[str, t.Any]
 
@@ -83,6 +84,8 @@ class ActionModule(HostAction):
             results = host_folder.NOTHING
             if info["state"] != states.ABSENT:
                 results = host_folder.read(folder, args["run_id"], info["state"], info["status"])
+        snapshot, unknown = host_brief.with_hypervisor(results.snapshot, results_dir, args["hypervisor"])
+        results = results._replace(snapshot=snapshot)
         # Of a large fleet run.json is large: it is read only where a host reports more than it may unasked.
         run = _run(results_dir, args["run_id"]) if len(results.records) > record_check.MOST_UNASKED else None
         asked = None if run is None else record_check.asked_of(run, name)
@@ -100,7 +103,7 @@ class ActionModule(HostAction):
             NOT_PRINTED: {"records": json.dumps([host, *told.records])},
         }
         warnings = [host["message"]] if host["state"] != "ok" else []
-        warnings += [*info.get("damage", []), *results.damage]
+        warnings += [*info.get("damage", []), *results.damage, *([unknown] if unknown else [])]
         warnings += [f"{told.dropped} unknown keys of its records are ignored"] if told.dropped else []
         if warnings:
             result["warnings"] = [f"{name}: {warning}" for warning in warnings]

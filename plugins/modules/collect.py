@@ -29,6 +29,11 @@ options:
         and C(journal_bytes) (the size of its journal, 256 MiB; a report never reads more than 1 GiB)."
     type: dict
     default: {}
+  hypervisor:
+    description: The host that this guest runs on, as C(ssd_hypervisor). What C(esxi.yml) kept of it goes into the
+      guest's snapshot.
+    type: str
+    default: ""
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
   - ssdlab.fleet.results

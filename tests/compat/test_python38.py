@@ -22,6 +22,7 @@ ARGUMENTS = {
     "bmc_record": {"state_dir": "{state}"},
     "boot_arguments": {"state": "absent", "state_dir": "{state}"},
     "drive_facts": {"discover": True, "drives": [{"serial": "none"}]},
+    "esxi_device": {"state": "facts"},
     "examine": {"run_info": {"state_dir": "{state}"}, "host_info": {}, "drive_facts": {}, "host_checks": {}},
     "host_checks": {"drives": [{"serial": "none"}]},
     "host_info": {},
@@ -50,7 +51,7 @@ ON_THE_CONTROLLER = {
     "store",
     "watch",
 }
-MAY_FAIL = {"rssdm": "rssdm"}
+MAY_FAIL = {"esxi_device": "esxcli", "rssdm": "rssdm"}
 IMPORT_ALL = """import importlib, pkgutil, sys
 sys.path.insert(0, sys.argv[1])
 import ssdlab_fleet

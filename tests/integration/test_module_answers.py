@@ -33,6 +33,9 @@ CORE = {
 }
 RUN = "{{ ssd_decision.run.id }}"
 STATE = {"state_dir": "{{ ssd_state_dir }}"}
+ESXCLI = REPO / "tests/emulators/esxcli"
+ESXI = {"record_dir": "{{ ssd_state_dir }}/esxi", "esxcli": str(ESXCLI)}
+DEPTHS = [{"device": "naa.500a0751aaaa0001", "queue_depth": 255, "outstanding": 255}]
 # Beside what the playbooks use. Each runs in check mode first, and twice.
 BEFORE = [
     {"steady_state": {"values": [100, 101, 99, 100, 100]}},
@@ -57,6 +60,7 @@ BEFORE = [
             "dest": "{{ ssd_results_dir }}/rendered",
         }
     },
+    *({"esxi_device": {**ESXI, **given}} for given in ({"devices": DEPTHS}, {"state": "restored"})),
     {
         "ingest": {
             # Beside the results of the others.
@@ -110,6 +114,7 @@ def heard(site, loop_drive, tmp_path):
         "ANSIBLE_CALLBACK_PLUGINS": str(REPO / "tests/fixtures/callback"),
         "ANSIBLE_CALLBACKS_ENABLED": "ssdlab.fleet.fleet,kept_answers",
         "SSDLAB_FLEET_ANSWERS": str(kept),
+        "ESXCLI_STATE": elsewhere.esxi_host(tmp_path / "esxi.json"),
     }
     for each in (book, "restore"):
         code, output = lab.play(each, "--diff", env=environment)

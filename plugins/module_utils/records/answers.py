@@ -390,10 +390,41 @@ class RetiredLayersAnswer(Answer):
     failed_step: Annotated[str, Limits(max_length=2000)]
 
 
+@dataclass(frozen=True)
+class EsxiDevice:
+    """A device of an ESXi host; null: its release does not report it."""
+
+    name: Label
+    model: Word
+    firmware: Word
+    is_ssd: t.Optional[bool]
+    adapter: Word
+    driver: Word
+    driver_version: Word
+    path_selection: Word
+    queue_depth: t.Optional[Count]
+    outstanding: t.Optional[Count]
+
+
+@dataclass(frozen=True)
+class EsxiDeviceAnswer(Answer):
+    """Devices of an ESXi host, and what was changed of them."""
+
+    release: _Sentence
+    devices: Annotated[t.List[EsxiDevice], Limits(max_items=10000)]
+    # For the snapshots of its guests.
+    summary: Annotated[t.Dict[str, _Sentence], Limits(max_properties=20, property_names="^[a-z_]{1,40}$")]
+    commands: Commands
+    # What was not restored.
+    message: _Words
+    diff: OrMissing[Diff] = None
+
+
 ANSWERS: t.Dict[str, t.Any] = {
     "bmc_record": BmcRecordAnswer,
     "boot_arguments": BootArgumentsAnswer,
     "drive_facts": DriveFactsAnswer,
+    "esxi_device": EsxiDeviceAnswer,
     "examine": ExamineAnswer,
     "host_checks": HostChecksAnswer,
     "host_info": HostInfoAnswer,

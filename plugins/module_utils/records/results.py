@@ -89,6 +89,8 @@ class Brief:
     bios_settings: Short = None
     # In force; without those that differ between any two machines.
     bios_attributes: Annotated[t.Dict[str, Short], Limits(max_properties=4000)] = field(default_factory=dict)
+    # What the hypervisor of a guest is, as esxi.yml saw it last (ssd_hypervisor).
+    hypervisor: Annotated[t.Dict[str, Short], Limits(max_properties=20)] = field(default_factory=dict)
 
 
 HostState = t.Literal["ok", "unreachable", "failed", "lost_power", "unfinished", "started"]

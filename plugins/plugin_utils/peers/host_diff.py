@@ -21,7 +21,12 @@ SAID = {
     "nvme_poll_queues": "poll queues of the NVMe driver",
 }
 # What a dictionary of a brief is of.
-PARTS = {"tools": "tool {0}", "mitigations": "mitigation of {0}", "bios_attributes": "BIOS attribute {0}"}
+PARTS = {
+    "tools": "tool {0}",
+    "mitigations": "mitigation of {0}",
+    "bios_attributes": "BIOS attribute {0}",
+    "hypervisor": "hypervisor's {0}",
+}
 # A host whose BMC did not answer has them all the same, and another board has none of them.
 _ONLY_IF_BOTH = PARTS["bios_attributes"].format("")
 _MOST_OF_BIOS = 20

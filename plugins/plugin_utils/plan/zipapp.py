@@ -40,6 +40,7 @@ LEFT_OUT = (
     "run/engines.py",
     "run/run_info.py",
     "tuning/boot.py",
+    "vendors/esxi_devices.py",
 )
 
 

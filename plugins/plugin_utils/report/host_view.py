@@ -55,7 +55,7 @@ def host(sources: Sources, name: str, rows: list[Record], peers: HostSnapshots, 
         "rack": racks(sources.run).get(name, ""),
         "state": record.get("state") or "nothing collected",
         "message": "; ".join(part for part in (record.get("message"), raw.problem) if part),
-        "facts": raw.facts,
+        "facts": {**raw.facts, **_hypervisor(record.get("snapshot") or {})},
         "at_once": _at_once(record.get("calibration")),
         "settings": raw.settings,
         "changed": outcomes.count("changed"),
@@ -69,6 +69,11 @@ def host(sources: Sources, name: str, rows: list[Record], peers: HostSnapshots, 
         ],
         "page": page_names.host_page(name),
     }
+
+
+def _hypervisor(snapshot: Record) -> dict[str, str]:
+    """Return what is known of a guest's hypervisor, by name."""
+    return {f"hypervisor_{name}": str(value) for name, value in (snapshot.get("hypervisor") or {}).items() if value}
 
 
 def _at_once(told: Record | None) -> Record | None:

@@ -1,21 +1,51 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A host's snapshot in short, as it goes with the host's record. Pure."""
+"""A host's snapshot in short, as it goes with the host's record. Pure, but for what is known of a hypervisor."""
 
 from __future__ import annotations
 
+import dataclasses
+import os
 import re
 import typing as t
 
+from ...module_utils.core.files import read_json
 from ...module_utils.records.results import Brief
 from ..common import bmc_tables as tables
+from ..validation import printable
+
+# What esxi.yml keeps of each host that runs ESXi, below the results folder.
+HYPERVISORS = "_hypervisors"
+
+
+def with_hypervisor(brief_: Brief | None, results_dir: str, name: str) -> tuple[Brief | None, str]:
+    """Return a guest's brief with what its hypervisor is, and what is wrong with that; "": nothing. name: of the
+    hypervisor in the inventory; "": nobody said that there is one.
+    """
+    if not name or brief_ is None:
+        return brief_, ""
+    if os.sep in name:
+        return brief_, f"ssd_hypervisor {name!r} is not the name of a host in the inventory"
+    path = os.path.join(results_dir, HYPERVISORS, f"{name}.json")
+    try:
+        found = read_json(path)
+    except ValueError as error:
+        return brief_, f"{path} is damaged ({error}); run esxi.yml again"
+    if found is None:
+        return brief_, f"nothing is known of its hypervisor {name}: run esxi.yml before the run (docs/esxi.md)"
+    told: dict[str, t.Any] = {
+        str(key)[:100]: printable.line(str(value), 1000) for key, value in list(found.items())[:20]
+    }
+    return dataclasses.replace(brief_, hypervisor=told), ""
 
 
 def brief(snapshot: t.Mapping[str, t.Any]) -> Brief:
     """Return the few lines of a snapshot that go with every result; all of it is in the journal."""
     cpu, bios, tuned = (snapshot.get(key) or {} for key in ("cpu", "bios", "tunables"))
     services, functions = tuned.get("services"), _functions_of_drives(_dict(snapshot.get("pcie")))
+    names = ("iommu", "payload_bytes", "read_request_bytes")
+    of_functions: dict[str, t.Any] = {name: _of_drives(functions, name) for name in names}
     return Brief(
         cpu=cpu.get("model"),
         sockets=cpu.get("sockets"),
@@ -44,7 +74,7 @@ def brief(snapshot: t.Mapping[str, t.Any]) -> Brief:
             for name, value in _dict(_dict(snapshot.get("bios_settings")).get("attributes")).items()
             if not tables.is_own(name)
         },
-        **{name: _of_drives(functions, name) for name in ("iommu", "payload_bytes", "read_request_bytes")},
+        **of_functions,
     )
 
 

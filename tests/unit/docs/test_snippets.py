@@ -30,7 +30,11 @@ ROLES = sorted(path.name for path in (ROOT / "roles").iterdir())
 KNOWN = {name: role for role in ROLES for name in argument_specs.options(role)}
 RULES = {**variable_rules.RULES, **variable_rules.PRECONDITION_RULES}
 # Of playbooks alone.
-OF_PLAYBOOKS = (*spelling.OF_PLAYBOOKS, "render_platform", "render_size_bytes", "render_device", "render_queue_depth")
+OF_PLAYBOOKS = (
+    *spelling.OF_PLAYBOOKS,
+    *("render_platform", "render_size_bytes", "render_device", "render_queue_depth"),
+    *("esxi_state", "ingest_platform", "ingest_files"),
+)
 # Inline code, too.
 COMMAND = re.compile(r"`((?:ansible-playbook|fleet/scripts/nightly) [^`]+)`")
 FOLDER = "ansible_collections.ssdlab.fleet"
