@@ -20,6 +20,7 @@ from ...module_utils.core import files
 from ...module_utils.core.files import SCHEMA_VERSION
 from ...module_utils.records import base
 from ...module_utils.records.base import Json
+from ...module_utils.records.identity import Identity
 from ...module_utils.records.plan import CollectedDrive, CollectedPlan, PlannedRun, PlannedTest
 from ...module_utils.records.results import Brief
 from ...module_utils.records.run_files import DriveStatus, Status
@@ -121,7 +122,7 @@ def _tests(request: Request, documents: t.Sequence[Document]) -> tuple[list[Inge
         tests = rounds_by_time.without_plan(runs, request.test)
         return tests, {one.test.name: about_test(t.cast(t.Any, one.test)) for one in tests}
     loaded = load_plan(asked.plan, asked.tests_dirs)
-    identity = {key: value for key, value in request.drive.identity.items() if key.endswith("_bytes")}
+    identity = Identity(**{key: value for key, value in request.drive.identity.items() if key.endswith("_bytes")})
     example = platforms.platforms()[asked.platform]["example"] if asked.platform != platforms.ICF else ""
     planned = platforms.planned(loaded, asked.platform, example, identity, asked.queue_depth)
     runs = _runs(documents, rounds_by_time.RenderedJobs(planned))
