@@ -138,11 +138,6 @@ message:
   returned: success
   type: str
   sample: ""
-diff:
-  description: The depths before and after.
-  returned: with --diff
-  type: dict
-  sample: {before: {naa.500a07511a2b3c4d queue_depth: 64}, after: {naa.500a07511a2b3c4d queue_depth: 255}}
 """
 
 from ansible.module_utils.basic import AnsibleModule

@@ -173,7 +173,11 @@ def _host_facts(short: Brief) -> Record:
     tools = ", ".join(f"{name} {version}" for name, version in short.tools.items() if version and name != "fio")
     memory = units.rounded(short.memory_bytes / 2**30) + " GiB" if short.memory_bytes else None
     return {
-        **{name: value for name, value in vars(short).items() if name not in ("tools", "memory_bytes", "mitigations")},
+        **{
+            name: value
+            for name, value in vars(short).items()
+            if name not in ("tools", "memory_bytes", "mitigations", "hypervisor")
+        },
         "memory": memory,
         "tools": tools,
         "mitigations": ", ".join(f"{name}: {text}" for name, text in short.mitigations.items()),
