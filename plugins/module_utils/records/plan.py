@@ -260,6 +260,8 @@ class Departure:
     test: str
     # In what it is another one.
     keys: Annotated[t.List[str], Limits(min_items=1)]
+    # Why, as its file says.
+    because: OrMissing[str] = None
 
 
 # What drives are taken to write in sequence of which nobody knows better.

@@ -171,8 +171,10 @@ def _link_cell(cell: PlannedCell, point: PointOfSweep, first: str, before: t.Seq
     return replace(cell, point=replace(point, test=name), threads=threads, queue_depth=depth), ""
 
 
-def mark_deviations(tests: t.Sequence[Test], name: str, by_source: t.Sequence[Test], source_name: str) -> list[Test]:
-    """Return tests, each that is another than its source's with `departs`: whose source it states, and in what keys.
+def mark_deviations(
+    tests: t.Sequence[Test], name: str, by_source: t.Sequence[Test], source_name: str, because: str | None
+) -> list[Test]:
+    """Return tests, each that is another than its source's with `departs`: whose source it states, in what keys, why.
 
     tests, by_source: of one entry and of the test that states the source, phases and each_cell included; name,
       source_name: what the names of each begin with.
@@ -188,7 +190,8 @@ def mark_deviations(tests: t.Sequence[Test], name: str, by_source: t.Sequence[Te
         key = "phases" if any(test.follows for test in lost) else "cells"
         departing[0] += [key] if key not in departing[0] else []
     return [
-        replace(test, departs=Departure(source_name, keys) if keys else None) for test, keys in zip(tests, departing)
+        replace(test, departs=Departure(source_name, keys, because) if keys else None)
+        for test, keys in zip(tests, departing)
     ]
 
 

@@ -193,9 +193,9 @@ def _rejudged(times: t.Sequence[Record]) -> list[str]:
 
 
 def _departures(tests: Record) -> list[Record]:
-    """Return the tests that are no longer those of the source that they state: {test, source, keys}."""
+    """Return the tests that are no longer those of the source that they state: {test, source, keys, because}."""
     return [
-        {"test": name, "source": about.get("source"), "keys": about["departs"]["keys"]}
+        {"source": about.get("source"), "because": None, **about["departs"], "test": name}
         for name, about in tests.items()
         if about.get("departs")
     ]

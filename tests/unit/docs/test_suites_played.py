@@ -37,8 +37,11 @@ def test_an_integration_test_names_each_test_of_a_plan(plan):
 
 
 def test_who_plays_the_enterprise_profile_plays_full():
-    """But for the order, the states that it shares, and the write cache, which a simulated drive has none of."""
-    without = dict.fromkeys(("origin", "write_cache", "purge", "precondition", "departs"))
+    """But for the order, the states that it shares, its shorter limits, and the write cache, which a simulated drive has
+    none of.
+    """
+    without = dict.fromkeys(("origin", "write_cache", "purge", "precondition", "departs", "rounds", "steady_state"))
+    without["open_limits"] = None
     full, enterprise = (
         {test.name: dataclasses.replace(test, **without) for test in load_plan(plan)}
         for plan in ("full", "pts-enterprise")

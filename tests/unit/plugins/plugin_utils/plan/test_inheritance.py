@@ -58,7 +58,7 @@ def test_who_changes_what_a_source_prescribes_has_no_result_by_it(entry, expecte
 
 @pytest.mark.parametrize("plan", PLANS)
 def test_shipped_plans_state_a_source_of_their_own_but_for_short_cells_and_shared_states(plan):
-    known = {"demo": {"wsat", "iops"}, "full": {"throughput-128k", "iops", "latency"}}
+    known = {"demo": {"wsat", "iops"}, "full": {"throughput-128k", "iops", "latency", "dirth", "hir", "ecw"}}
     assert set(departing(plan)) == known.get(plan, set())
 
 

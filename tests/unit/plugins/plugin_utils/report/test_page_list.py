@@ -285,7 +285,7 @@ def test_every_page_says_of_a_changed_test_that_it_is_no_result_by_its_source(tm
     run_dir = generator.make(tmp_path, generator.DEMO, ("wsat", "iops"))
     run_json = run_dir / "run.json"
     run = json.loads(run_json.read_text())
-    run["tests"]["iops"].update(source="after PTS-E <2.0>", departs={"test": "iops", "keys": ["cells", "steady_state"]})
+    run["tests"]["iops"].update(source="after PTS-E <2.0>", departs={"test": "iops", "keys": ["cells", "steady_state"], "because": "it is <ours>"})
     run_json.write_text(json.dumps(run))
     write_report.make(str(tmp_path), run_dir.name, asked=write_report.ReportOptions(supplier_model="SIM*"))
     made = list((run_dir / "report").rglob("*.html"))
@@ -293,7 +293,8 @@ def test_every_page_says_of_a_changed_test_that_it_is_no_result_by_its_source(tm
     for path in made:
         html = path.read_text()
         assert (
-            "<code>iops</code> (after PTS-E &lt;2.0&gt;; other cells, steady state). Its figures are not results"
+            "<code>iops</code> (after PTS-E &lt;2.0&gt;; other cells, steady state; it is &lt;ours&gt;). "
+            "Its figures are not results"
             in html
         )
         assert "<code>wsat</code> (" not in html
