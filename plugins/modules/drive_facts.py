@@ -59,6 +59,22 @@ options:
       time is read completely.
     type: float
     default: 10.0
+  passing_programs:
+    description:
+      - Programs that only look at the drives that O(discover=true) finds, as C(ssd_passing_programs). For drives of
+        O(drives) their entries have them.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      path:
+        description: Full path of the executable, without links.
+        type: str
+        required: true
+      opens_for_writing:
+        description: Whether it may also open drives for writing.
+        type: bool
+        default: false
 seealso:
   - module: ssdlab.fleet.host_info
 """

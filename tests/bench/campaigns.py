@@ -97,27 +97,31 @@ STEADY = [
 ]
 
 
+def planned(host, run, loaded, drive, **variables):
+    """The JSON of the plan of a run with these tests of a simulated drive, which is in its folder then."""
+    os.makedirs(run.path)
+    plan = rendered(
+        loaded,
+        run={"id": run.run_id, "name": "campaigns"},
+        host="bench",
+        boot_id=settings.boot_id(host),
+        drives=guard_check.inspect(host, [parse({"backing_file": drive["backing_file"]})]),
+        engine_version="bench",
+        variables={"ssd_sample_interval_s": 2, "ssd_look_s": 1, **variables},
+        tune={"cpu_dma_latency_us": None, "services_stopped": [], "sysfs": [], "keep": False},
+    )
+    files.write_atomic(run.plan, json.dumps(decided(plan)))
+    return plan
+
+
 def campaign(folder, number, tests, figures):
     """One run of a host job on a drive of its own: (the judged drive, seconds)."""
     host, loaded = Host(), planning.load_plan(tests)
     plugin = simulator.model_plugin(**{**figures, "seed": number + 1})
     with simulator.simulated_ssd(os.path.join(folder, "drives"), f"drive{number}", plugin) as drive:
         began = time.monotonic()
-        seen = guard_check.inspect(host, [parse({"backing_file": drive["backing_file"]})])
         run = rundir.RunDir(folder, f"campaign{number}")
-        os.makedirs(run.path)
-        about = {"id": run.run_id, "name": "campaigns"}
-        plan = rendered(
-            loaded,
-            run=about,
-            host="bench",
-            boot_id=settings.boot_id(host),
-            drives=seen,
-            engine_version="bench",
-            variables={"ssd_sample_interval_s": 2, "ssd_look_s": 1},
-            tune={"cpu_dma_latency_us": None, "services_stopped": [], "sysfs": [], "keep": False},
-        )
-        files.write_atomic(run.plan, json.dumps(decided(plan)))
+        about = planned(host, run, loaded, drive)["run"]
         engine.HostJob(run, host).run()
         taken_s = time.monotonic() - began
     ended = summary.read(host, run)

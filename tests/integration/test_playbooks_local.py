@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -212,6 +213,29 @@ def test_discover_prints_what_can_be_pasted_and_why_not(lab):
     assert [line for line in lines if line.strip().startswith(f'- backing_file: "{first.file}"')], output
     assert [line for line in lines if line.strip().startswith("#") and str(second.file) in line], output
     assert "#   retired: true" in output and "holds swap" in output, output
+
+
+def test_discover_knows_the_runs_own_job_and_programs_that_only_look(lab, loop_drive, tmp_path):
+    spare, agent = loop_drive("spare"), tmp_path / "agent"
+    shutil.copy(shutil.which("sh"), agent)
+    watching = [str(agent), "-c", 'exec 3<"$0" && echo ready && read -r _', spare.path]
+    with subprocess.Popen(watching, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        with lab.held(lambda: lab.play("start")) as (code, output):
+            assert code == 0, output
+            shown = {}
+            for programs in ([], [{"path": str(agent)}]):
+                lab.vars["ssd_passing_programs"] = programs
+                code, output = lab.play("discover")
+                assert code == 0, output
+                shown[bool(programs)] = " ".join(output.replace("#", " ").split())
+        process.stdin.close()
+    (run,) = lab.run_folders()
+    for named, text in shown.items():
+        told = [text.partition(str(drive.file))[2].partition("not eligible")[0] for drive in [*lab.drives, spare]]
+        works = [f"locked: another run or check is using this drive: run {run.name}" in one for one in told]
+        assert any(works) and not works[2] and not any("opened" in one for one in told[:2]), text
+        assert ("opened" in told[2]) is not named, text
 
 
 def test_precondition_alone_fills_the_drives(lab):

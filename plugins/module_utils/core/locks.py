@@ -235,8 +235,22 @@ def host_holder() -> dict[str, t.Any] | None:
     """Return what the holder of the host's lock says of itself, who may be dead by now; None where there is none, or we
     may not know.
     """
+    return _holder(HOST)
+
+
+def run_at_work(drive: str) -> str | None:
+    """Return the run whose job, which lives, holds the lock of a drive; None where there is none, or we may not know.
+    drive: as for drive_lock.
+    """
+    job, holder = host_holder() or {}, _holder(_drive_name(drive)) or {}
+    run = holder.get("run")
+    is_its = isinstance(run, str) and run == job.get("run")
+    return run if is_its and os.path.exists(f"/proc/{job.get('pid')}") else None
+
+
+def _holder(name: str) -> dict[str, t.Any] | None:
     try:
-        with open(os.path.join(LOCK_DIR, HOST + ".lock")) as source:
+        with open(os.path.join(LOCK_DIR, name + ".lock")) as source:
             owner = json.load(source)
     except (OSError, ValueError, RecursionError):
         return None
@@ -250,7 +264,11 @@ def host_lock(owner: dict[str, t.Any]) -> Lock:
 
 def drive_lock(name: str, owner: dict[str, t.Any]) -> Lock:
     """One campaign at a time on a drive, by its serial number, WWN or device node: the first that it has."""
-    return Lock("drive-" + slug(name), owner)
+    return Lock(_drive_name(name), owner)
+
+
+def _drive_name(name: str) -> str:
+    return "drive-" + slug(name)
 
 
 def look_lock(name: str) -> Lock:

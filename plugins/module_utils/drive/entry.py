@@ -186,14 +186,14 @@ def _options(entry: t.Mapping[str, t.Any]) -> Options:
     given.update(
         allow=list(given["allow"]),
         retired=_statement(given["retired"]),
-        passing_programs=_programs(given["passing_programs"]),
+        passing_programs=programs(given["passing_programs"]),
         cpus=None if cpus is None else str(cpus),
         write_cache={True: "on", False: "off"}.get(cache, cache),
     )
     return Options(**given)
 
 
-def _programs(given: t.Iterable[t.Mapping[str, t.Any]]) -> dict[str, bool]:
+def programs(given: t.Iterable[t.Mapping[str, t.Any]]) -> dict[str, bool]:
     """Return the programs by path; of one that is named twice, what either permits."""
     found: dict[str, bool] = {}
     for each in given:

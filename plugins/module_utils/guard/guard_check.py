@@ -13,7 +13,7 @@ import typing as t
 
 from ..core import ownership
 from ..core.host import Host
-from ..core.locks import Lock, Locked, UntrustedLock, look_lock
+from ..core.locks import Lock, Locked, UntrustedLock, look_lock, run_at_work
 from ..drive import identity
 from ..drive.entry import Entry
 from ..records import base
@@ -96,11 +96,15 @@ def inspect(
     return [base.to_json(one) for one in check(host, entries, held, state_dir, run_id, terms)]
 
 
-def discover(host: Host, state_dir: str | None = None, terms: Terms | None = Terms()) -> list[Json]:
-    """Return every whole drive of the host, with the best selector proposed (None without one), as `inspect` does."""
+def discover(
+    host: Host, state_dir: str | None = None, terms: Terms | None = Terms(), programs: Programs | None = None
+) -> list[Json]:
+    """Return every whole drive of the host, with the best selector proposed (None without one), as `inspect` does.
+    programs: that only look at drives.
+    """
     names = identity.whole_drives(host)
     with _no_other_look(host, names) as others:
-        shared = _shared(host, {name: {} for name in names}, state_dir)
+        shared = _shared(host, {name: programs or {} for name in names}, state_dir)
         seen = []
         for name in names:
             entry = identity.best_entry(host, name)
@@ -108,6 +112,7 @@ def discover(host: Host, state_dir: str | None = None, terms: Terms | None = Ter
             one.refused += _kept_from(others.get(name), identity.node(name))
             if entry is None:
                 one.refused += make_refusals("no_identity", identity.node(name), [""])
+            _tell_own_job(host, one)
             seen.append(one)
         group = RetiredGroup(host, state_dir, None)
         group.propose(seen)
@@ -297,6 +302,17 @@ def _safe_look(host: Host, one: _Seen, held: dict[str, int], terms: Terms) -> No
         raise
     except Exception as error:  # whatever it is: an unknown is a refusal
         one.refused += make_refusals("probe_failed", facts.path, [f"{type(error).__name__}: {error}"])
+
+
+def _tell_own_job(host: Host, one: _Seen) -> None:
+    """Refuse a drive that a run works on for that, and not for what the run's own job does: it is no stranger."""
+    facts = one.facts
+    if facts is None or host.root != "/":
+        return
+    run = run_at_work(facts.identity.serial or facts.identity.wwn or facts.path)
+    if run:
+        facts.opened, facts.busy = [], False
+        one.refused += make_refusals("locked", one.entry.label if one.entry else facts.path, [f"run {run}"])
 
 
 def locate(host: Host, entry: Entry) -> tuple[str | None, list[Refusal]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ..core.host import Host
-from ..drive.entry import parse
+from ..drive.entry import parse, programs
 from ..drive.health import power_on_hours
 from ..guard.data_scan import Terms
 from ..guard.guard_check import discover, inspect
@@ -24,6 +24,15 @@ OPTIONS: dict[str, t.Any] = {
     "state_dir": {"type": "path"},
     "look": {"type": "str", "choices": ["sample", "full"], "default": "sample"},
     "look_s": {"type": "float", "default": 10.0},
+    "passing_programs": {
+        "type": "list",
+        "elements": "dict",
+        "default": [],
+        "options": {
+            "path": {"type": "str", "required": True},
+            "opens_for_writing": {"type": "bool", "default": False},
+        },
+    },
 }
 
 
@@ -40,15 +49,16 @@ def module_result(host: Host, options: dict[str, t.Any]) -> dict[str, t.Any]:
     entries = [parse(drive) for drive in options["drives"]]
     drives = inspect(host, entries, state_dir=options["state_dir"], terms=terms)
     if options["discover"]:
-        named = {entry["path"] for entry in drives}
-        drives += [entry for entry in discover(host, options["state_dir"], terms) if entry["path"] not in named]
+        named, looking = {entry["path"] for entry in drives}, programs(options["passing_programs"])
+        found = discover(host, options["state_dir"], terms, looking)
+        drives += [entry for entry in found if entry["path"] not in named]
     for entry in drives:
         identity = base.parse(Identity, entry["identity"]) if entry["identity"] else None
         if identity and entry.get("may_retire"):
             entry["power_on_hours"] = power_on_hours(host, identity)
-        found = purges(host, identity, [refusal["code"] for refusal in entry["refusals"]])
-        entry["purge"] = base.to_json(found.offers)
-        entry["purge_capabilities"] = base.to_json(found.capabilities)
+        ways = purges(host, identity, [refusal["code"] for refusal in entry["refusals"]])
+        entry["purge"] = base.to_json(ways.offers)
+        entry["purge_capabilities"] = base.to_json(ways.capabilities)
     return {"drives": drives}
 
 
