@@ -5,11 +5,12 @@
 
     .venv/bin/python tests/bench/estimates.py [--plans smoke incoming acceptance] [--share 1] [--busy]
 
-Whole campaigns through the host job, on a simulated drive that writes small blocks as fast as large ones, at a rate that
-plan mode is told (ssd_assumed_write_mib_s). The bytes are the kernel's count of the drive; the time is the host job's,
-its looks at the drive included. --share: of the drive, the time of each cell and the limits in seconds; acceptance is cut
-to a twelfth of them besides. A simulated drive has no self-test. Exits with 1 where the time lies more than 10 % outside of
-what was said, or the bytes differ by more than 10 % from the most that were. Run as root from the repository's root.
+Whole campaigns through the host job, on a simulated drive that writes small blocks as fast as large ones, at a rate
+that plan mode is told (ssd_assumed_write_mib_s). The bytes are the kernel's count of the drive; the time is the host
+job's, its looks at the drive included. --share: of the drive, the time of each cell and the limits in seconds;
+acceptance is cut to a twelfth of them besides. A simulated drive has no self-test. Exits with 1 where the time lies
+more than 10 % outside of what was said, or the bytes differ by more than 10 % from the most that were. Run as root from
+the repository's root.
 """
 
 from __future__ import annotations

@@ -64,13 +64,6 @@ def only_reads(test: PlannedTest) -> bool:
     return bool(test.in_service) or bool(test.self_test and test.purge.method == "none")
 
 
-def has_none(self_test: t.Any, drive: FoundDrive | None) -> bool:
-    """Return whether a drive in service lacks the self-test that a test is: that test is left out, not the drive.
-    drive: as the host found it.
-    """
-    return bool(self_test) and drive is not None and drive.has_self_tests is False
-
-
 def is_service(tests: t.Sequence[PlannedTest], mode: t.Any) -> bool:
     """Return whether a run of these tests is of ssd_service_drives; with ssd_mode: plan the tests tell."""
     return mode == MODE or (mode == "plan" and is_for(tests))

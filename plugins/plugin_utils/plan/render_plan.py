@@ -114,11 +114,7 @@ def _drives(
     entries = [parse(schemas.plain(drive.selector)) for drive in drives]
     labels = [*(entry.label for entry in entries), *left_out]
     for place, (drive, entry) in enumerate(zip(drives, entries)):
-        carried = [
-            test
-            for test in tests
-            if arrays.carries_test(test, place, len(drives)) and not in_service.has_none(test.self_test, drive)
-        ]
+        carried = [test for test in tests if arrays.carries_test(test, place, len(drives))]
         if not drive.identity:
             problems.append(f"{host}: drive {entry.label}: was not found, so nothing can be planned for it")
             continue

@@ -149,7 +149,9 @@ def _load_tests(entry: Source, library: Library) -> list[Test]:
     stated = inheritance.with_source(source, library)
     if stated:
         name = stated.data.get("name") or t.cast(Path, stated.path).stem
-        return inheritance.mark_deviations(tests, data["name"], _load_tests(stated, library), name, data.get("departs_because"))
+        return inheritance.mark_deviations(
+            tests, data["name"], _load_tests(stated, library), name, data.get("departs_because")
+        )
     return tests
 
 

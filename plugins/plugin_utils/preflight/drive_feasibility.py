@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a drive can do what a test asks of it beside I/O: be reset, rest in a state without I/O, test itself; and
-whether it has the zones that its tests write by. Pure.
+"""Whether a drive can do what a test asks of it beside I/O: be reset, rest in a state without I/O, test itself, tell
+about its write cache; and whether it has the zones that its tests write by. Pure.
 
 By what it told when it was looked at; what it did not tell is no reason. The host job looks once more. A self-test is
 all that its test does, so a drive without self-tests goes without that test. A key that is a part of a test (reset,
@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ...module_utils.drive import zones
+from ...module_utils.drive import entry, zones
 from ...module_utils.guard import rules
 from ...module_utils.purge import methods
 from ...module_utils.records.found_drives import FoundDrive
@@ -27,6 +27,9 @@ from .host_tests import Requested
 
 # Those whose self-tests nvme-cli or smartctl begins (drive/self_test.py).
 _TEST_THEMSELVES = ("nvme", "sata", "sas")
+# Whose write cache nobody can read or switch (tuning/write_cache.py).
+_TELL_NO_CACHE = ("loop",)
+_NO_CACHE = "a loop device does not tell whether its write cache is on, so the test would be invalid"
 _GOES_WITHOUT = "nothing, as its other tests run; or take the test out of the plan"
 _REMEDY = "take {0}, or measure this drive in a run without it"
 
@@ -67,6 +70,8 @@ def _of_drive(view: HostAnswer, drive: PlannedDrive) -> list[tuple[str, str]]:
         why = _without_self_tests(seen, transport) if test.self_test else ""
         if why:
             found.setdefault("self_test", (f"test {test.name}: self_test: {why}", f"{test.name} out of the plan"))
+    if entry.parse(drive.selector).options.write_cache and transport in _TELL_NO_CACHE:
+        found.setdefault("write_cache", (f"write_cache: {_NO_CACHE}", "write_cache out of its entry"))
     return list(found.values())
 
 
@@ -109,7 +114,7 @@ def _asked(test: PlannedTest, transport: str | None, nvme: NvmeDrive | None) -> 
     """Return of each key that the test has why the drive can't do it; "": nothing is known against it."""
     kind = _kind(transport)
     several = f"its NVM subsystem has {nvme.controllers} controllers" if nvme and nvme.controllers > 1 else ""
-    found = {}
+    found = {"write_cache": _NO_CACHE if test.write_cache and transport in _TELL_NO_CACHE else ""}
     if test.integrity and test.integrity.reset:
         found["integrity.reset"] = several if transport == "nvme" else f"only NVMe controllers are reset, and {kind}"
     if test.integrity and test.integrity.low_power:

@@ -17,7 +17,7 @@ from ...module_utils.records.plan import PlannedRun
 from ..common import argument_specs, cell_names
 from ..common import schema as schemas
 from ..common.version import collection_version
-from ..plan import cells, criteria_files, in_service
+from ..plan import cells, criteria_files
 from ..plan import health_criteria as health
 from ..plan.testfiles import PlanError
 from ..run_folder.run_record import Definition, RequestedDrive, RunRecord, RunWarning
@@ -66,9 +66,7 @@ def record(
             tests=[
                 name
                 for name, about in tests[view.name].items()
-                if (not about.get("array") or drive == last)
-                and not in_service.has_none(about.get("self_test"), found.get(drive))
-                and name not in without.get(drive, ())
+                if (not about.get("array") or drive == last) and name not in without.get(drive, ())
             ],
             engine=engine,
             validity_limits=limits,
@@ -94,7 +92,6 @@ def record(
         for left_out in [_left_out_cells(requested[view.name])]
         for without in [drive_feasibility.self_tests_left_out(view, requested[view.name].tests)]
         for labels in [[entry.label for entry in view.entries or ()]]
-        for found in [{str(one.drive): one for one in view.drives or ()}]
         for last in labels[-1:] or [""]
         for drive, why in [*((label, None) for label in labels), *view.left_out.items()]
     ]

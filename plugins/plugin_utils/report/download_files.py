@@ -72,11 +72,11 @@ def summary(
     drives = []
     for drive in judgement["drives"]:
         key = (drive["host"], drive["drive"])
-        identity = (records or {}).get(key, {}).get("identity") or {}
+        record = (records or {}).get(key, {})
+        identity = record.get("identity") or {}
         mine = (tests or {}).get(key, {}).values()
         under = {"conditions": comparability.of_drive(asked.get(key, {}), identity, mine)} if identity else {}
-        power = (records or {}).get(key, {}).get("power")
-        under.update({"power": power} if power else {})
+        under.update({name: record[name] for name in ("power", "retired", "gives_up") if record.get(name)})
         told = {"headline": headline.of_drive(drive)}
         drives.append({**_with_derived(drive, (derived or {}).get(key, {})), **told, **under})
     about = {"id": run["run"]["id"], "name": run["run"]["name"], "started": run.get("started")}

@@ -32,7 +32,7 @@ MOST_OPEN = 12
 
 def drive(sources: Sources, row: Record, judged: Record) -> Record:
     """Return a row (drive_rows.rows) and its entry in the judgement, with all that the page of the drive shows: path,
-    size_bytes, identity (with fio_engine), warnings, tests.
+    size_bytes, identity (with fio_engine), warnings, given_up, tests.
     """
     key = (judged["host"], judged["drive"])
     record = sources.drives.get(key, {})
@@ -69,8 +69,16 @@ def drive(sources: Sources, row: Record, judged: Record) -> Record:
         ],
         "warnings": measured_conditions.warnings(sources.run, *key),
         "logs": record.get("logs"),
+        "given_up": _given_up(record),
         "tests": tests,
     }
+
+
+def _given_up(record: Record) -> list[str]:
+    """Return what the run erased as the drive's entry says that it is retired, in words."""
+    if not record.get("retired"):
+        return []
+    return [f"Its entry says retired: {record['retired']}. The run gave up:", *(record.get("gives_up") or ["nothing"])]
 
 
 def _engine(run: Record, host: str, drive: str) -> str | None:

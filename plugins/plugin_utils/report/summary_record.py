@@ -316,6 +316,9 @@ class DriveOfSummary:
     # The boot, and how often the drive's own power had come on, when a job of the run took it for the first and the
     # last time.
     power: PowerOfRun | None = None
+    # The statement of its entry, true or a date, that the run used up, and what that gave up, in words.
+    retired: OrMissing[str] = None
+    gives_up: OrMissing[list[str]] = None
     tests: list[TestOfSummary]
 
     JSON_SCHEMA: t.ClassVar[Json] = CLOSED

@@ -37,9 +37,7 @@ def test_an_integration_test_names_each_test_of_a_plan(plan):
 
 
 def test_who_plays_the_enterprise_profile_plays_full():
-    """But for the order, the states that it shares, its shorter limits, and the write cache, which a simulated drive has
-    none of.
-    """
+    """But for the order, shared states, shorter limits, and the write cache, which a simulated drive has none of."""
     without = dict.fromkeys(("origin", "write_cache", "purge", "precondition", "departs", "rounds", "steady_state"))
     without["open_limits"] = None
     full, enterprise = (

@@ -77,7 +77,7 @@ def test_drive_facts_discovers_what_is_not_named_yet(call, monkeypatch):
     monkeypatch.setattr(
         purge_drive_facts,
         "discover",
-        lambda host, state_dir, terms: ledgers.append((state_dir, terms.seconds)) or found,
+        lambda host, state_dir, terms, _programs: ledgers.append((state_dir, terms.seconds)) or found,
     )
     no_purge = {"purge": [], "purge_capabilities": {}}
     assert call(drive_facts, drives=[{"serial": "A"}])["drives"] == [{**named, **no_purge}]

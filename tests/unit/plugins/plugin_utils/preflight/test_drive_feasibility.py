@@ -88,6 +88,12 @@ def test_only_drives_that_a_tool_can_ask_test_themselves(transport):
     assert text.startswith("h1: drive S1: test one: self_test: only NVMe, SATA and SAS drives test themselves, and ")
 
 
+def test_no_state_of_its_write_cache_is_asked_of_a_loop_device():
+    (text,) = told({"write_cache": "off"}, "loop")
+    assert text.startswith("h1: drive S1: test one: write_cache: a loop device does not tell ")
+    assert text.endswith("; take write_cache out of the test, or measure this drive in a run without it")
+
+
 @pytest.mark.parametrize(
     ("test", "transport", "capabilities", "why"),
     [
@@ -118,6 +124,8 @@ def test_what_the_drive_itself_says_counts(test, transport, capabilities, why):
         (SELF_TEST, "sas", {}),
         ({"integrity": {"passes": 2, "pause_s": 60}}, "loop", {}),
         ({}, "loop", {}),
+        ({"write_cache": "off"}, "nvme", {}),
+        ({"write_cache": "off"}, "usb", {}),
     ],
 )
 def test_what_it_can_do_and_what_nobody_knows_is_no_finding(test, transport, capabilities):

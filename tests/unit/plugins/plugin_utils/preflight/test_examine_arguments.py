@@ -44,7 +44,7 @@ def test_every_option_of_a_part_exists():
         assert set(options) <= set(OPTIONS[part].OPTIONS), part
     # The rest are no preflight's: one run, discovery, and the drives that may be read, which the host knows.
     left = {(part, name) for part in parts for name in OPTIONS[part].OPTIONS if name not in parts[part]}
-    assert {name for part, name in left if part != "run_info"} == {"discover", "readable"}
+    assert {name for part, name in left if part != "run_info"} == {"discover", "readable", "passing_programs"}
 
 
 def test_an_empty_answer_of_a_survey_is_an_empty_mapping():

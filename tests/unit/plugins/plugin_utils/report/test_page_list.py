@@ -270,6 +270,7 @@ def test_a_failed_drives_own_logs_are_linked_and_what_is_missing_says_why(tmp_pa
     for record in records:
         if (record["kind"], record.get("drive")) == ("drive", "SIM0001"):
             record["logs"] = {"reason": "iops: write_iops is 5 (min 9)", "logs": kept}
+            record.update(retired="true", gives_up=["ext4, label <srv>", "/etc/fstab line 3"])
     results.write_text("".join(json.dumps(record) + "\n" for record in records))
     write_report.make(str(tmp_path), run_dir.name)
     page = (run_dir / "report" / page_names.drive_page("server-1", "SIM0001")).read_text()
@@ -277,15 +278,23 @@ def test_a_failed_drives_own_logs_are_linked_and_what_is_missing_says_why(tmp_pa
     assert "Saved when it failed: iops: write_iops is 5 (min 9)" in told
     assert re.search(r'href="[^"]*/SIM0001/drive-error-log.json.gz" download>', told)
     assert "telemetry: none: nvme telemetry-log ended with 1: Invalid Log Page" in told
+    for text in ("Its entry says retired: true. The run gave up:", "ext4, label &lt;srv&gt;", "/etc/fstab line 3"):
+        assert f"<p>{text}</p>" in page
+    drives = json.loads((run_dir / "report" / "summary.json").read_text())["drives"]
+    told = {drive["drive"]: drive.get("gives_up") for drive in drives if drive.get("retired") == "true"}
+    assert told == {"SIM0001": ["ext4, label <srv>", "/etc/fstab line 3"]}
     other = next(path for path in (run_dir / "report" / "drives").iterdir() if "SIM0001" not in path.read_text()[:400])
-    assert "logs-title" not in other.read_text()
+    assert "logs-title" not in other.read_text() and "gave up" not in other.read_text()
 
 
 def test_every_page_says_of_a_changed_test_that_it_is_no_result_by_its_source(tmp_path):
     run_dir = generator.make(tmp_path, generator.DEMO, ("wsat", "iops"))
     run_json = run_dir / "run.json"
     run = json.loads(run_json.read_text())
-    run["tests"]["iops"].update(source="after PTS-E <2.0>", departs={"test": "iops", "keys": ["cells", "steady_state"], "because": "it is <ours>"})
+    run["tests"]["iops"].update(
+        source="after PTS-E <2.0>",
+        departs={"test": "iops", "keys": ["cells", "steady_state"], "because": "it is <ours>"},
+    )
     run_json.write_text(json.dumps(run))
     write_report.make(str(tmp_path), run_dir.name, asked=write_report.ReportOptions(supplier_model="SIM*"))
     made = list((run_dir / "report").rglob("*.html"))
@@ -294,8 +303,7 @@ def test_every_page_says_of_a_changed_test_that_it_is_no_result_by_its_source(tm
         html = path.read_text()
         assert (
             "<code>iops</code> (after PTS-E &lt;2.0&gt;; other cells, steady state; it is &lt;ours&gt;). "
-            "Its figures are not results"
-            in html
+            "Its figures are not results" in html
         )
         assert "<code>wsat</code> (" not in html
     drive = (run_dir / "report" / page_names.drive_page(generator.DEMO[0].host, generator.DEMO[0].serial)).read_text()
