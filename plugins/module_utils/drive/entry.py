@@ -143,10 +143,13 @@ def _problem(selector: t.Any) -> str | None:
     if not isinstance(selector, t.Mapping):
         return "it is {!r}, not a mapping with one of the keys {}".format(selector, ", ".join(SELECTOR_KEYS))
     keys = [key for key in selector if key not in OPTION_KEYS]
+    found: list[str | None] = []
     if len(keys) != 1 or keys[0] not in SELECTOR_KEYS:
         known = "give exactly one of {}; the options are {}".format(", ".join(SELECTOR_KEYS), ", ".join(OPTION_KEYS))
-        return "its keys are {}; {}".format(", ".join(map(str, selector)) or "(none)", known)
-    return _value_problem(keys[0], selector[keys[0]]) or _option_problem(selector)
+        found.append("its keys are {}; {}".format(", ".join(map(str, selector)) or "(none)", known))
+    found += [_value_problem(key, selector[key]) for key in keys if key in SELECTOR_KEYS]
+    # All at once: who mends one mistake is not to meet the next one then.
+    return "; ".join([text for text in found if text] + _option_problems(selector)) or None
 
 
 def _value_problem(key: str, value: t.Any) -> str | None:
@@ -175,9 +178,9 @@ def is_placeholder(serial: str) -> bool:
     return counted or _NO_SERIAL.fullmatch(serial) is not None
 
 
-def _option_problem(entry: t.Mapping[str, t.Any]) -> str | None:
+def _option_problems(entry: t.Mapping[str, t.Any]) -> list[str]:
     wrong = [key for key in entry if key in OPTION_KEYS and not OPTION_KEYS[key].right(entry[key])]
-    return f"its option {wrong[0]} is {entry[wrong[0]]!r}; it must be {OPTION_KEYS[wrong[0]].wanted}" if wrong else None
+    return [f"its option {key} is {entry[key]!r}; it must be {OPTION_KEYS[key].wanted}" for key in wrong]
 
 
 def _options(entry: t.Mapping[str, t.Any]) -> Options:

@@ -41,7 +41,7 @@ class AtOnce(t.NamedTuple):
 
 
 def spec(settings: Variables, drives: t.Sequence[FoundDrive], any_test: bool) -> AtOnce:
-    """Return what a plan says."""
+    """Return what a plan says. any_test: whether it does more than purge and fill."""
     asked = settings["ssd_parallel_drives"]
     if asked != values.AUTO:
         return AtOnce(values.drives_at_once(asked, len(drives)))

@@ -75,7 +75,7 @@ def render(
     problems += wrong
     if problems:
         raise PlanError(problems)
-    at_once = parallel_drives.spec(settings, drives, any_test=bool(tests))
+    at_once = parallel_drives.spec(settings, drives, any_test=measures)
     # A cut reaches all of them.
     if service or any(test.power_cut for test in tests):
         at_once = parallel_drives.AtOnce(max(1, len(drives)))

@@ -78,6 +78,12 @@ def test_a_malformed_selector_is_told(fake, selector, says):
     assert entry.label == (str(selector) if isinstance(selector, dict) else repr(selector))
 
 
+def test_all_mistakes_of_an_entry_are_told_at_once():
+    problem = parse({"serial": 123, "retyred": True, "allow": "signature", "write_cache": "auto"}).problem
+    for text in ("its keys are serial, retyred, allow", "serial is 123, not a string", "its option allow", "on or off"):
+        assert text in problem
+
+
 @pytest.mark.parametrize(
     "text, safe",
     [("S4-a.b_9", "S4-a.b_9"), ("/dev/shm/a b", "_dev_shm_a_b"), ("..", "__"), (".", "_"), ("", "_"), ("é/..", "__..")],

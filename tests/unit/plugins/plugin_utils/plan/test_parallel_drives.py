@@ -11,8 +11,10 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import io_pattern, parallelism_search
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import parallel_drives
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import plan_text
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned
+from ansible_collections.ssdlab.fleet.tests.fixtures import plans as planned_plans
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import found
 
 EXPECTED = {"size_bytes": 1 << 30, "logical_block_size_bytes": 4096}
@@ -80,6 +82,14 @@ def test_a_number_that_is_given_is_not_questioned(asked, number):
 
 def test_no_reads_without_a_test():
     assert spec("auto", server(3, UNKNOWN), any_test=False).together is None
+
+
+def test_a_run_that_only_purges_reads_nothing_to_find_the_number():
+    identities = [{"selector": {"serial": name}, "identity": {**EXPECTED, "serial": name}} for name in ("S1", "S2")]
+    (measured,) = load_plan([{"name": "a", "cells": [{"block_size": "4KiB", "read_pct": 0}]}])
+    purged = dataclasses.replace(measured, cells=[], precondition=None)
+    made = [planned_plans.plan_of([test], drives=identities, ssd_parallel_drives="auto") for test in (measured, purged)]
+    assert [bool(plan.together) for plan in made] == [True, False]
 
 
 def test_the_cells_only_read():
