@@ -27,6 +27,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import (
     retired,
     retired_group,
     rules,
+    self_described,
 )
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.data_scan import Terms
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.ledger import LedgerEntry
@@ -199,7 +200,7 @@ def _mmp(disk):
     run(*ext4("-O", "mmp"), disk.path)
 
 
-@stage("one of two devices of btrfs", "one of 2 devices", 200 * MIB)
+@stage("one of two devices of btrfs", "1 of them is on no retired drive", 200 * MIB)
 def _btrfs(disk):
     other = disk.bench.disk("its other device", 200 * MIB)
     run("mkfs.btrfs", "-q", "-d", "raid1", "-m", "raid1", disk.path, other.path)
@@ -279,12 +280,15 @@ def together(*disks, retired_ones=None, state_dir=None, **options):
     return [" ".join(f"{one.code} {one.message}" for one in each.refusals) for each in found]
 
 
-@pytest.mark.parametrize("kind", ["LVM", "md"])
+@pytest.mark.parametrize("kind", ["LVM", "md", "btrfs"])
 def test_members_are_given_up_together_or_not_at_all(make_bench, kind):
     bench = make_bench()
-    first, second = bench.disk("first"), bench.disk("second")
-    number = uuid.uuid4()
-    if kind == "LVM":
+    size = 200 * MIB if kind == "btrfs" else SIZE
+    first, second = bench.disk("first", size), bench.disk("second", size)
+    number, pieces = uuid.uuid4(), []
+    if kind == "btrfs":
+        run("mkfs.btrfs", "-q", "-d", "raid1", "-m", "raid1", first.path, second.path)
+    elif kind == "LVM":
         pieces = members_on_disk.volume_group("data", 2, {"srv": (0, 10, ""), "home": (1, 10, "")})
     else:
         pieces = [members_on_disk.array(1, 2, own, number) for own in range(2)]
@@ -304,10 +308,40 @@ def test_members_are_given_up_together_or_not_at_all(make_bench, kind):
     assert found[0].eligible, found[0].refusals  # as a host job checks one of them, with the others of its plan
     # The first one is erased; of the second one's group nothing else is missing then.
     retired.note(state_dir, found[0].identity.__dict__, "r1", "true", found[0].members)
-    first.write(0, bytes(SIZE))
+    first.write(0, bytes(size))
     assert together(second, state_dir=state_dir, run_id="r1") == [""]
     (why,) = together(second, state_dir=state_dir, run_id="r2")
     assert "is on no retired drive of this host" in why
+
+
+@pytest.mark.parametrize(
+    ("at", "value", "says"),
+    [
+        (72, 99, "one of them is out of date"),
+        (136, 3, "1 of them is on no retired drive"),
+        (201, 0, "btrfs replace"),
+        (None, 0, "the checksum of its superblock is wrong"),
+    ],
+    ids=["generation", "devices", "replacement", "checksum"],
+)
+def test_devices_of_btrfs_that_do_not_belong_together_are_refused(make_bench, at, value, says):
+    """One was away, or is missing, or is about to take another's place, or can't be believed."""
+    bench = make_bench()
+    disks = [bench.disk(name, 200 * MIB) for name in ("first", "second")]
+    run("mkfs.btrfs", "-q", "-d", "raid1", "-m", "raid1", *(disk.path for disk in disks))
+    for place in (64 << 10, 64 << 20):
+        with open(disks[0].file, "r+b") as drive:
+            drive.seek(place)
+            block = bytearray(drive.read(4096))
+            if at is None:
+                block[1] ^= 1
+            else:
+                block[at : at + 8] = value.to_bytes(8, "little")
+                block[:4] = self_described._crc32c(bytes(block[32:])).to_bytes(4, "little")
+            drive.seek(place)
+            drive.write(block)
+    told = together(*disks)
+    assert says in told[0] and "not_given_up" in told[1], told
 
 
 def test_members_of_which_one_is_out_of_date_are_refused(make_bench):

@@ -178,10 +178,15 @@ def account(facts: Facts, reader: PlaceReader) -> None:
     """
     for hit in dict.fromkeys(facts.hits):
         _account_hit(facts, reader, hit)
-    ends = [(one.offset + one.length, _BEHIND) for one in facts.holdings.contents if one.length and not one.member]
+    ends = [(one.offset + one.length, _BEHIND) for one in facts.holdings.contents if one.length and not _is_layer(one)]
     for start, length in [*ends, (max(0, reader.size_bytes - _AT_END), _AT_END)]:
         _search_labels(facts, reader, start, length)
     _see_end(facts.holdings, reader)
+
+
+def _is_layer(content: Content) -> bool:
+    """Return whether something else is on it, which has its own end."""
+    return bool(content.member and not content.member.count)
 
 
 def _see_end(holdings: Holdings, reader: PlaceReader) -> None:

@@ -198,9 +198,20 @@ def _members(facts: Facts) -> list[Member]:
 def _missing(one: Seen, present: t.Collection[str]) -> list[str]:
     """Return which parts of what is on a drive are on none that is retired, and here."""
     own = {member.key for member in _members(one.facts)} if one.facts else set()
-    return [
+    return _uncounted(one, own.union(present)) + [
         f"{member.kind} {member.name} has {len(member.needed)} members, and {part} is on no retired drive of this host"
         for member in (_members(one.facts) if one.facts else ())
         for key, part in member.missing_keys.items()
         if key not in own and key not in present
     ]
+
+
+def _uncounted(one: Seen, present: t.Collection[str]) -> list[str]:
+    """Return the same of what only says how many parts it has: so many different ones have to be there."""
+    told = []
+    for member in _members(one.facts) if one.facts else ():
+        lacking = member.count - sum(key.startswith(member.of_group) for key in present)
+        if lacking > 0:
+            has = f"{member.kind} {member.name} has {member.count} members"
+            told.append(f"{has}, and {lacking} of them is on no retired drive of this host")
+    return list(dict.fromkeys(told))

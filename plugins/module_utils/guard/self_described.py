@@ -25,6 +25,7 @@ Read = t.Callable[[int, int], bytes]
 class Member(t.NamedTuple):
     """A part of something that lies on several drives. group: what identifies that; own: this part of it; needed: all
     parts. kind, name: for people. events: how often the whole was changed, as this part has it; 0: it does not say.
+    count: of parts, where none names the others; else 0.
     """
 
     kind: str
@@ -33,16 +34,22 @@ class Member(t.NamedTuple):
     own: str
     needed: frozenset[str]
     events: int = 0
+    count: int = 0
 
     @property
     def key(self) -> str:
         """Return what names this part among all groups."""
-        return f"{self.kind} {self.group} {self.own}"
+        return f"{self.of_group}{self.own}"
+
+    @property
+    def of_group(self) -> str:
+        """Return what the keys of all parts of the whole begin with."""
+        return f"{self.kind} {self.group} "
 
     @property
     def missing_keys(self) -> dict[str, str]:
         """Return the keys of the other parts, each with its name for people."""
-        return {f"{self.kind} {self.group} {part}": part for part in sorted(self.needed) if part != self.own}
+        return {f"{self.of_group}{part}": part for part in sorted(self.needed) if part != self.own}
 
 
 class Content(t.NamedTuple):
@@ -162,11 +169,34 @@ def btrfs(block: bytes) -> Content | None:
     problem = "other file systems may be built on it (a seed device)" if flags & _BTRFS_SEED else ""
     if not devices or not own_bytes:
         problem = problem or "it does not say how many devices it has"
+    member = None
     if devices > 1:
-        problem = (
-            problem or f"it is one of {devices} devices of one file system; remove it from that (btrfs device remove)"
-        )
-    return Content("btrfs", 0, own_bytes, label, own, problem=problem, where=f"device {device_id}")
+        problem = problem or _btrfs_doubt(block, device_id)
+        # The file system counts a device that is missing too, and each commit gives all that are there one generation.
+        (generation,) = struct.unpack_from("<Q", block, 72)
+        part = str(uuid.UUID(bytes=block[267:283]))
+        member = Member("btrfs", own, label or own, part, frozenset([part]), generation, devices)
+    return Content("btrfs", 0, own_bytes, label, own, problem=problem, member=member, where=f"device {device_id}")
+
+
+def _btrfs_doubt(block: bytes, device_id: int) -> str:
+    """Return why the superblock of one of several devices does not tell how many there are."""
+    if not device_id:
+        return "it takes the place of another device (btrfs replace)"
+    if struct.unpack_from("<H", block, 196)[0]:
+        return "it is one of several devices, and its checksum is of a kind that is not known here"
+    wrong = struct.unpack_from("<I", block)[0] != _crc32c(block[32:4096])
+    return "it is one of several devices, and the checksum of its superblock is wrong" if wrong else ""
+
+
+def _crc32c(data: bytes) -> int:
+    """Return the CRC-32C of some KiB."""
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _bit in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
 
 
 def _swap(read: Read) -> Content | None:
