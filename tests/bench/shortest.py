@@ -34,6 +34,7 @@ BENCHES = {
         "--seconds 1 --depths 1 --only loops --drive parallel --busy", r"6 cells: rates \d false alarms, \d misses; .*"
     ),
     "engine_cost": Bench("--pairs 1 --seconds 1 --busy", r"\| io_uring_fixed \| [\d,]+ \| [\d,]+ \| median [\d.]+, .*"),
+    "estimates": Bench("--plans smoke --share 0.01 --busy", r"\| `smoke` \| \d+ s \| [\d.]+ to [\d.]+ \| .*"),
     "false_alarms": Bench("--cells 1 --drives 1 --busy", r"1 cells, \d false alarms; load average .*"),
     "false_refusals": Bench("--looks 1 --drives 1 --only fresh", r"\| fresh \| 0 of 1 \|"),
     "fleet": Bench("--hosts 2 --busy", r"2 hosts.*CPU-s.*"),
