@@ -186,7 +186,7 @@ def account(facts: Facts, reader: PlaceReader) -> None:
 
 def _is_layer(content: Content) -> bool:
     """Return whether something else is on it, which has its own end."""
-    return bool(content.member and not content.member.count)
+    return bool(content.member and not content.member.parts)
 
 
 def _see_end(holdings: Holdings, reader: PlaceReader) -> None:

@@ -210,8 +210,8 @@ def _uncounted(one: Seen, present: t.Collection[str]) -> list[str]:
     """Return the same of what only says how many parts it has: so many different ones have to be there."""
     told = []
     for member in _members(one.facts) if one.facts else ():
-        lacking = member.count - sum(key.startswith(member.of_group) for key in present)
+        lacking = member.parts - sum(key.startswith(member.of_group) for key in present)
         if lacking > 0:
-            has = f"{member.kind} {member.name} has {member.count} members"
+            has = f"{member.kind} {member.name} has {member.parts} members"
             told.append(f"{has}, and {lacking} of them is on no retired drive of this host")
     return list(dict.fromkeys(told))

@@ -25,7 +25,7 @@ Read = t.Callable[[int, int], bytes]
 class Member(t.NamedTuple):
     """A part of something that lies on several drives. group: what identifies that; own: this part of it; needed: all
     parts. kind, name: for people. events: how often the whole was changed, as this part has it; 0: it does not say.
-    count: of parts, where none names the others; else 0.
+    parts: how many there are, where none names the others; else 0.
     """
 
     kind: str
@@ -34,7 +34,7 @@ class Member(t.NamedTuple):
     own: str
     needed: frozenset[str]
     events: int = 0
-    count: int = 0
+    parts: int = 0
 
     @property
     def key(self) -> str:
