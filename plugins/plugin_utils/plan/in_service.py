@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import typing as t
 
-from ...module_utils.records.found_drives import FoundDrive
 from ...module_utils.records.in_service import MIB
 from ...module_utils.records.plan import PlannedTest
 from ...module_utils.records.planned_cell import PlannedCell, PlannedStream
