@@ -196,9 +196,9 @@ class Site:
         """What the host jobs and plays of this site have written."""
         return sizes((self.folder, "**/journal.jsonl"), (self.folder, "**/results.jsonl"))()
 
-    def start(self, playbook, *args):
+    def start(self, playbook, *args, env=None):
         """A playbook in a process that somebody else ends; what it says goes to `said`."""
-        arguments, environment = self._command(playbook, args, None, "ssd_servers")
+        arguments, environment = self._command(playbook, args, env, "ssd_servers")
         with open(self.folder / "said.txt", "w") as output:
             return subprocess.Popen(
                 [str(self.tools / "ansible-playbook"), *arguments],

@@ -24,6 +24,8 @@ pytestmark = pytest.mark.skipif(
 )
 MIB = 1 << 20
 FAST = {"fresh_iops": 1e5, "steady_iops": 1e5, "read_iops": 1e5, "write_bandwidth": 1e9, "read_bandwidth": 1e9}
+# Where set-up unpacks community.general, whose modules speak to the BMC.
+COLLECTIONS = {"ANSIBLE_COLLECTIONS_PATH": str(REPO / ".ansible" / "collections")}
 WANTED = {**ATTRIBUTES, "SysProfile": "PerfOptimized", "NodeInterleave": "Disabled"}
 
 
@@ -31,21 +33,17 @@ class Lab:
     """A site of one such server with a drive."""
 
     def __init__(self, site, machine, bmc):
-        self.site, self.machine, self.bmc, self.play = site, machine, bmc, site.play
+        self.site, self.machine, self.bmc = site, machine, bmc
+
+    def play(self, playbook, *arguments):
+        return self.site.play(playbook, *arguments, env=COLLECTIONS)
 
     def record(self):
         return self.site.state / "bmc.json"
 
 
 @pytest.fixture
-def lab(site, tmp_path, monkeypatch):
-    command = site._command
-
-    def with_collections(playbook, args, env, group):
-        # Where set-up unpacks community.general, whose modules speak to the BMC.
-        return command(playbook, args, {"ANSIBLE_COLLECTIONS_PATH": str(REPO / ".ansible" / "collections")}, group)
-
-    monkeypatch.setattr(site, "_command", with_collections)
+def lab(site, tmp_path):
     (tmp_path / "machine").mkdir()
     machine = CutMachine(tmp_path / "machine")
     machine.bmc = bmc = StagingBmc(tmp_path / "bmc", "supermicro")
@@ -93,7 +91,7 @@ def test_what_was_staged_by_a_controller_that_died_is_taken_back_by_the_next_pla
     """The host never boots, so nothing of it was ever in force; the fans are high."""
     lab.site.vars.update(tune_bios={"attributes": {"ProcCStates": "Disabled"}}, tune_fans="high")
     lab.bmc.answers[RESET] = 503
-    process = lab.site.start("qualify")
+    process = lab.site.start("qualify", env=COLLECTIONS)
     wait_until(lambda: lab.bmc.staged, "the staged attribute", process=process)
     process.kill()
     process.wait()

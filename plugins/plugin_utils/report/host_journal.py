@@ -172,15 +172,15 @@ def _host_facts(short: Brief) -> Record:
     """Return what the host was, as texts by name."""
     tools = ", ".join(f"{name} {version}" for name, version in short.tools.items() if version and name != "fio")
     memory = units.rounded(short.memory_bytes / 2**30) + " GiB" if short.memory_bytes else None
+    listed = {name: value for name, value in vars(short).items() if isinstance(value, dict)}
     return {
-        **{
-            name: value
-            for name, value in vars(short).items()
-            if name not in ("tools", "memory_bytes", "mitigations", "hypervisor")
-        },
+        **{name: value for name, value in vars(short).items() if name not in ("memory_bytes", *listed)},
         "memory": memory,
         "tools": tools,
-        "mitigations": ", ".join(f"{name}: {text}" for name, text in short.mitigations.items()),
+        **{
+            name: ", ".join(f"{key}: {text}" for key, text in listed[name].items())
+            for name in ("mitigations", "bios_attributes")
+        },
     }
 
 

@@ -198,6 +198,7 @@ def test_the_machine_in_the_units_of_the_checks(fake):
         cpufreq_driver="acpi-cpufreq",
         clock_source="tsc",
         nodes=2,
+        node_cpus={0: "0-7", 1: "8-15"},
         tools={"fio": "3.33", "nvme": None},
         hypervisor="kvm",
     )
