@@ -28,6 +28,7 @@ OPTIONS: dict[str, t.Any] = {
         "type": "list",
         "elements": "dict",
         "default": [],
+        "no_log": False,
         "options": {
             "path": {"type": "str", "required": True},
             "opens_for_writing": {"type": "bool", "default": False},

@@ -188,7 +188,7 @@ def _fill(job: FioJob, echo: Options, run_s: float) -> PreconditionDetails:
 
 def _cell(place: Place, echo: Options) -> PlannedCell:
     """Return a job of somebody's own as a cell. Raises IngestError for what no cell can be."""
-    match = _RW.fullmatch(str(echo.get("rw", "read")).split(":")[0].replace("readwrite", "rw"))
+    match = _RW.fullmatch(str(echo.get("rw", "read")).partition(":")[0].replace("readwrite", "rw"))
     if match is None:
         raise IngestError(f"{place}: rw={echo.get('rw')} is neither reads nor writes: leave that job out")
     if echo.get("bssplit") or echo.get("bsrange"):
@@ -208,7 +208,7 @@ def _cell(place: Place, echo: Options) -> PlannedCell:
 
 def size_bytes(place: Place, text: t.Any) -> int:
     """Return the bytes of a size as fio writes it: 4096, 4k, 1M. Raises IngestError."""
-    match = _SIZE.fullmatch(str(text).split(",")[0])
+    match = _SIZE.fullmatch(str(text).partition(",")[0])
     if match is None:
         raise IngestError(f"{place}: bs={text} is no block size; leave that job out")
     return int(match[1]) * _UNITS[match[2].lower()]

@@ -92,11 +92,10 @@ class _Reader:
         self._next()  # 'size,% of size,% reads,% random,delay,burst,align,reply
         rows = []
         while self._peek() and not self._peek().startswith("'"):
-            values = self._next().strip().split(",")
             try:
-                rows.append([int(value) for value in values[:4]])
-                assert len(rows[-1]) == 4
-            except (ValueError, AssertionError):
+                size, share, reads, random = map(int, self._next().strip().split(",")[:4])
+                rows.append([size, share, reads, random])
+            except ValueError:
                 raise IngestError(f"{self._place()}: it is no line of an access specification; {CUT}") from None
         if rows:
             self._cells[name] = _cell(rows)
