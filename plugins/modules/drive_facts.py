@@ -262,10 +262,11 @@ drives:
       elements: str
       sample: ["ext, label srv, UUID ..., last used 2026-10-01 12:00 UTC"]
     members:
-      description: Which parts of arrays and volume groups lie on the drive.
+      description: Which parts of arrays and volume groups lie on the drive, with the count of changes by which md and
+        btrfs tell a part that is out of date.
       type: list
       elements: str
-      sample: ["md 6e1f7a34-5dd2-4f6b-8d0b-1c2f3a4b5c6d 0"]
+      sample: ["md 6e1f7a34-5dd2-4f6b-8d0b-1c2f3a4b5c6d 0 41"]
     may_retire:
       description: With O(discover=true), the value of C(retired) with which a drive that is refused could be erased.
       returned: when there is one

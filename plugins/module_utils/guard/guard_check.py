@@ -259,7 +259,9 @@ class _Seen:
             look=facts.look if facts else None,
             holds=holdings.lines(facts.holdings) if facts else [],
             gives_up=self._gives_up(left, run_id),
-            members=[one.member.key for one in facts.holdings.contents if one.member] if facts else [],
+            members=[one.member.key + one.member.state for one in facts.holdings.contents if one.member]
+            if facts
+            else [],
             may_retire=self._may_retire(left, run_id),
         )
 

@@ -221,6 +221,9 @@ def _account_hit(facts: Facts, reader: PlaceReader, hit: Hit) -> None:
         _is_in(hit.offset, claim) for own, claim in holdings.claims if own in _MEMBERS
     )
     problem = found.problem or ("it is a part of something larger than the drive" if is_larger else "")
+    if found.member:
+        # A copy, such as an image in a file, stands for no device: that may be in use elsewhere.
+        problem = problem or "it is, or is a copy of, one of several devices"
     holdings.contents.append(found._replace(offset=hit.offset, where=where, problem=problem))
     if problem:
         holdings.problems.append(f"{where}: {found.kind}: {problem}")

@@ -125,12 +125,13 @@ class RetiredGroup:
                 if out:
                     one.retired.refuse(out)
         # A preflight does not know yet which run goes on; the host job does.
-        erased = {key for use in self._uses if self._run_id in (None, use.run_id) for key in use.members}
+        noted = {text for use in self._uses if self._run_id in (None, use.run_id) for text in use.members}
         elsewhere: list[Member] | None = None
         changed = True
         while changed:
             changed = False
             for one in [each for each in seen if each.retired.codes]:
+                erased = _erased(one, noted)
                 others = [member for other in seen if other is not one for member in self._given_up(other)]
                 missing = _missing(one, erased | _keys(others))
                 if missing and beside:
@@ -177,6 +178,18 @@ class RetiredGroup:
 
 def _keys(members: t.Iterable[Member]) -> set[str]:
     return {member.key for member in members}
+
+
+def _erased(one: Seen, noted: t.Iterable[str]) -> set[str]:
+    """Return the keys of the parts that a run erased of what a drive has a part of, unless that went on since: another
+    drive may stand for what was erased.
+    """
+    return {
+        text[: len(text) - len(member.state)]
+        for member in (_members(one.facts) if one.facts else ())
+        for text in noted
+        if text.startswith(member.of_group) and text.endswith(member.state)
+    }
 
 
 def _out_of_step(one: Seen, others: t.Iterable[Member]) -> list[str]:

@@ -47,6 +47,13 @@ class Member(t.NamedTuple):
         return f"{self.kind} {self.group} "
 
     @property
+    def state(self) -> str:
+        """Return what the note of a part that was erased ends with: how far the whole had come then; "" of what does
+        not say.
+        """
+        return f" {self.events}" if self.events else ""
+
+    @property
     def missing_keys(self) -> dict[str, str]:
         """Return the keys of the other parts, each with its name for people."""
         return {f"{self.of_group}{part}": part for part in sorted(self.needed) if part != self.own}
