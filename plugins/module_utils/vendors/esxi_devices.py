@@ -216,8 +216,13 @@ def apply(esxcli: Esxcli, found: Changes, record_dir: str) -> list[list[str]]:
     _write_record(record_dir, record)
     commands = _set(esxcli, {key: value for key, (_before, value) in found.items()})
     now = {one.name: one for one in devices(esxcli)}
+    became = {(name, option): getattr(now[name], option) if name in now else None for name, option in found}
+    for (name, option), effective in became.items():
+        # What a driver made of it is ours too, and is restored.
+        record[name][option]["wanted"] = found[name, option][1] if effective is None else effective
+    _write_record(record_dir, record)
     for (name, option), (_before, value) in found.items():
-        effective = getattr(now[name], option) if name in now else None
+        effective = became[name, option]
         if effective != value:
             raise EsxiError(
                 "device {0}: {1} is {2} after it was set to {3}; its driver may allow no more: raise its module "

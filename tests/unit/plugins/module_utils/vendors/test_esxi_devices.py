@@ -118,6 +118,14 @@ def test_what_esxi_refuses_or_does_not_take_is_told_and_can_be_restored(host):
     assert host.record.exists() and not host("restored")["changed"] and not host.record.exists()
 
 
+def test_a_depth_that_the_driver_cuts_is_restored_too(host):
+    host.change(driver_limit=100)
+    with pytest.raises(esxi.EsxiError, match="is 100 after it was set to 255"):
+        host(devices=WANTED)
+    assert host.state(ONE) == (100, 100)
+    assert host("restored")["message"] == "" and host.state(ONE) == (64, 32) and not host.record.exists()
+
+
 def test_another_system_than_esxi_and_a_damaged_record_are_told(host, tmp_path):
     def no_program(command):
         raise FileNotFoundError(2, "No such file or directory")
