@@ -104,6 +104,10 @@ def ingest(request: Request, write: bool = True) -> Ingested:
 def _run_before(folder: str, request: Request) -> Json | None:
     """Return the run's record, if it has one. Raises IngestError where it is a run of ours."""
     before = run_record.read_run(folder)
+    if before is None and run_record.results_size(folder):
+        raise IngestError(
+            f"{folder} has results and no {run_record.RUN}, which says whose they are: give another ssd_run_id"
+        )
     own = [entry for entry in (before or {}).get("asked") or [] if not entry.get("measured_elsewhere")]
     if own:
         raise IngestError(

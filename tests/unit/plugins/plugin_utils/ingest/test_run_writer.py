@@ -185,3 +185,13 @@ def test_a_run_of_our_own_takes_nothing_from_elsewhere(tmp_path):
     (run / "run.json").write_text(json.dumps(own))
     with pytest.raises(IngestError, match="was measured by this collection .h D.: .* give another ssd_run_id"):
         ingested(tmp_path, {"a.json": elsewhere.fio()})
+
+
+def test_results_without_a_record_of_their_run_are_left_alone(tmp_path):
+    """Whose they are is not known."""
+    run = tmp_path / "results/r"
+    run.mkdir(parents=True)
+    (run / "results.jsonl").write_text("{}\n")
+    with pytest.raises(IngestError, match="has results and no run.json, which says whose they are"):
+        ingested(tmp_path, {"a.json": elsewhere.fio()})
+    assert [one.name for one in run.iterdir()] == ["results.jsonl"]
