@@ -16,7 +16,7 @@ from ..module_utils.records import base
 from ..module_utils.records.bmc import BmcRecord
 from ..plugin_utils.common import bmc_values, core_internals
 from ..plugin_utils.power import access, bios, bmc_proof, fans
-from ..plugin_utils.power.bmc import BmcError, problem
+from ..plugin_utils.power.bmc import BmcError, BmcIdentity, problem
 from ..plugin_utils.power.redfish import RedfishBmc
 from ..plugin_utils.validation import module_answers, printable
 from ..plugin_utils.validation.host_action import HostAction, Result, refuse_injected_facts
@@ -144,13 +144,18 @@ class ActionModule(HostAction):
             raise bios.BiosError(f"{missing or 'vendor_bmc_protocol: ipmi'}: BIOS attributes need a BMC by Redfish")
         bmc = RedfishBmc(self._access)
         state = bmc.bios()
+        why = self._not_ours(state.identity)
+        if why:
+            raise bios.BiosError(why)
+        return state, bmc
+
+    def _not_ours(self, identity: BmcIdentity) -> str:
+        """Return why the BMC is not proved to be this host's; "" where it is."""
         asked = {"tools": [], "fio_engines": [], "cut_reach_of": self._state_dir}
         told = self.ask("host_info", asked, self._variables)
         reach = (told.get("host_info") or {}).get("cut_reach") or {}
-        why = bmc_proof.problem(state.identity, reach.get("uuid"), list(reach.get("serials") or ()))
-        if why:
-            raise bios.BiosError(f"it is not proved to be this host's: {why}")
-        return state, bmc
+        why = bmc_proof.problem(identity, reach.get("uuid"), list(reach.get("serials") or ()))
+        return f"it is not proved to be this host's: {why}" if why else ""
 
     def _may_power_cycle(self) -> bool:
         allowed = access.value(self._variables, self._templar.template, "vendor_power_cycle")
@@ -164,6 +169,9 @@ class ActionModule(HostAction):
         try:
             if problem(self._access):
                 raise fans.FansUnset(f"tune_fans: {problem(self._access)}")
+            why = self._not_ours(fans.owner(self._access))
+            if why:
+                raise fans.FansUnset(f"tune_fans: the BMC {self._access.address}: {why}")
             if restores and record.fans:
                 change = fans.set_back(self._access, args["fans_ipmi"], record.fans)
             else:

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.skipif(
     not SSHD or os.geteuid() != 0 or not shutil.which("openssl"), reason="needs root, sshd and openssl"
 )
 MIB = 1 << 20
+OTHER = "4c4c4544-0042-3110-8051-b4c04f564433"
 FAST = {"fresh_iops": 1e5, "steady_iops": 1e5, "read_iops": 1e5, "write_bandwidth": 1e9, "read_bandwidth": 1e9}
 # Where set-up unpacks community.general, whose modules speak to the BMC.
 COLLECTIONS = {"ANSIBLE_COLLECTIONS_PATH": str(REPO / ".ansible" / "collections")}
@@ -129,6 +130,19 @@ def test_fans_that_a_run_left_high_are_restored_by_the_next_play(lab):
     assert not lab.record().exists()
 
 
+def test_fans_of_another_machine_are_left_alone(lab):
+    """Its address was given to another BMC; so it is when they are to be restored."""
+    lab.site.vars["tune_fans"] = "high"
+    lab.bmc.uuid = OTHER
+    code, output = lab.play("start")
+    assert code == 0 and "it is another machine's" in output and lab.bmc.changes == [], output
+    wait_until(lambda: lab.site.journal("job_finished"), "the host job")
+    assert not lab.record().exists()
+    lab.record().write_text('{"fans": {"way": "Supermicro", "before": "HeavyIO", "since": ""}}')
+    code, output = lab.play("restore")
+    assert code != 0 and "it is another machine's" in output and lab.bmc.changes == [], output
+
+
 def test_a_slow_bmc_stops_no_run(lab):
     """The attributes are unknown, in the plan's warnings and the report, the fans are as they were, and the run
     goes on.
@@ -145,7 +159,7 @@ def test_a_bmc_that_is_wrong_or_not_there_is_a_remark(lab):
     faults = {"is no JSON": {}, "another machine's": {}, "refused": {"vendor_bmc_address": "localhost:1"}}
     for told, variables in faults.items():
         lab.bmc.answers = {BIOS: b"<html>"} if told == "is no JSON" else {}
-        lab.bmc.uuid = "4c4c4544-0042-3110-8051-b4c04f564433" if told == "another machine's" else SYSTEM
+        lab.bmc.uuid = OTHER if told == "another machine's" else SYSTEM
         extra = [word for name, value in variables.items() for word in ("-e", f"{name}={value}")]
         code, output = lab.play("preflight", "-e", "ssd_mode=plan", *extra)
         (remark,) = [line for line in output.splitlines() if "bios_unknown" in line]

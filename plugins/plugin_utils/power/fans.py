@@ -11,7 +11,7 @@ from ...module_utils.core.files import now
 from ...module_utils.records.base import Scalar
 from ...module_utils.records.bmc import FansRecord
 from ..common.bmc_values import parsed
-from .bmc import BmcAccess, BmcError
+from .bmc import BmcAccess, BmcError, BmcIdentity
 from .ipmi import IpmiBmc
 from .redfish import RedfishBmc
 
@@ -31,6 +31,14 @@ class Change(t.NamedTuple):
     is_needed: bool
     make: t.Callable[[], None]
     now: str
+
+
+def owner(access: BmcAccess) -> BmcIdentity:
+    """Return whose BMC it says that it is. Raises FansUnset."""
+    try:
+        return IpmiBmc(access).identity() if access.protocol == IPMI else RedfishBmc(access, ASK_S).whose()
+    except BmcError as error:
+        raise FansUnset(f"tune_fans: the BMC {access.address}: {error}") from None
 
 
 def set_high(access: BmcAccess, ipmi: t.Mapping[str, t.Sequence[str]], known: FansRecord | None) -> Change:

@@ -52,6 +52,10 @@ class RedfishBmc:
         self._reset(system, "ForceOff")
         return _identity(system)
 
+    def whose(self) -> BmcIdentity:
+        """Return whose it says that it is, also where it cuts no power."""
+        return _identity(self._system())
+
     def power(self) -> str:
         """Return ON, OFF, or another PowerState."""
         state = str(self._system().get("PowerState"))
