@@ -143,6 +143,22 @@ def test_fans_of_another_machine_are_left_alone(lab):
     assert code != 0 and "it is another machine's" in output and lab.bmc.changes == [], output
 
 
+def test_who_watches_an_older_run_leaves_the_fans_of_the_next_one_high(lab):
+    lab.site.vars["tune_fans"] = "high"
+    code, output = lab.play("qualify", "-e", "ssd_run_id=older")
+    assert code == 0 and lab.bmc.mode == "Optimal", output
+    (test,) = lab.site.vars["ssd_plan"]
+    lab.site.vars["ssd_plan"] = [dict(test, cells=[dict(test["cells"][0], runtime_s=600)])]
+    code, output = lab.play("start", "-e", "ssd_run_id=newer")
+    assert code == 0 and lab.bmc.mode == "FullSpeed", output
+    try:
+        code, output = lab.play("watch", "-e", "ssd_run_id=older")
+        assert code == 0 and lab.bmc.mode == "FullSpeed", output
+    finally:
+        code, output = lab.play("stop", "-e", "ssd_run_id=newer")
+    assert code == 0, output
+
+
 def test_a_slow_bmc_stops_no_run(lab):
     """The attributes are unknown, in the plan's warnings and the report, the fans are as they were, and the run
     goes on.
