@@ -197,9 +197,11 @@ def _options(entry: t.Mapping[str, t.Any]) -> Options:
 
 
 def programs(given: t.Iterable[t.Mapping[str, t.Any]]) -> dict[str, bool]:
-    """Return the programs by path; of one that is named twice, what either permits."""
+    """Return the programs by path; of one that is named twice, what either permits. A path that names none is that of
+    many: /proc tells no path of some processes.
+    """
     found: dict[str, bool] = {}
-    for each in given:
+    for each in filter(_is_program, given):
         found[each["path"]] = found.get(each["path"], False) or each.get("opens_for_writing", False)
     return found
 
