@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import time
 import typing as t
+from concurrent.futures import ThreadPoolExecutor
 
 from ..watch.poller import Sweep
 from .left_off import HOW_ON, LeftOff
 from .switches import BmcSwitch, NotCut
 
 ASK_EVERY_S = 2.0
+MOST_AT_ONCE = 32
 
 
 class Host(t.NamedTuple):
@@ -39,19 +41,18 @@ def all_of(
     clock: t.Callable[[], float] = time.monotonic,
 ) -> Done:
     """Switch them on, and wait for each as long as its run would have. timeout_s: of a question to a host."""
-    switched, why = [], {}
     for name, host in hosts.items():
         tell(f"{name}: {host.left.text}{f'; {HOW_ON}' if only_tells else ''}")
-        if only_tells:
-            continue
-        try:
-            host.switch.switch_on()
-        except NotCut as error:
-            why[name] = f"{name}: it is left off: {error}; switch it on by hand"
-        else:
-            switched.append(name)
-            tell(f"{name}: it is switched on; waiting until it answers")
-    back = _back({} if only_tells else hosts, set(switched), timeout_s, clock)
+    if only_tells or not hosts:
+        return Done([], [], [])
+    # Side by side: a BMC that does not obey is asked for minutes.
+    with ThreadPoolExecutor(min(len(hosts), MOST_AT_ONCE)) as pool:
+        refused = dict(zip(hosts, pool.map(_refusal, hosts.values())))
+    why = {name: f"{name}: it is left off: {text}; switch it on by hand" for name, text in refused.items() if text}
+    switched = [name for name in hosts if name not in why]
+    for name in switched:
+        tell(f"{name}: it is switched on; waiting until it answers")
+    back = _back(hosts, set(switched), timeout_s, clock)
     problems = [text for name, text in why.items() if name not in back]
     for name in switched:
         if name not in back:
@@ -59,6 +60,15 @@ def all_of(
     for text in problems:
         tell(text)
     return Done(switched, [name for name in hosts if name in back or name in switched], problems)
+
+
+def _refusal(host: Host) -> str:
+    """Switch a host on, and return why that could not be done; "": it is on."""
+    try:
+        host.switch.switch_on()
+    except NotCut as error:
+        return str(error) or "its BMC does not say why"
+    return ""
 
 
 def _back(hosts: t.Mapping[str, Host], switched: set[str], timeout_s: float, clock: t.Callable[[], float]) -> set[str]:
