@@ -190,7 +190,7 @@ def test_case_102_what_a_killed_job_leaves_is_refused_until_its_entry_releases_i
             assert codes(seen) == {"signature"}
             (message,) = (refusal["message"] for refusal in seen["refusals"])
             assert f"file system ({kind}, " in message and "of a test of run r" in message
-            assert "allow: [signature], and ssd_overwrite_data: true" in message
+            assert "signature] and ssd_overwrite_data: true" in message, message
     _journal, status = jobs.run(plan_of(jobs, drive, kind))
     assert status["drives"][0]["outcome"] == "refused" and is_there(drive, kind, tmp_path / "theirs")
     assert scanned(drive, jobs, allow=["signature"], ssd_overwrite_data=True)["eligible"]
