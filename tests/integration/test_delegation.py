@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 REPO = Path(__file__).resolve().parents[2]
-COLLECTIONS = {"ANSIBLE_COLLECTIONS_PATH": str(REPO / "playbooks" / "collections")}
+# Where set-up unpacks community.general, without which no host is power-cycled.
+FOLDERS = (REPO / "playbooks" / "collections", REPO / ".ansible" / "collections")
+COLLECTIONS = {"ANSIBLE_COLLECTIONS_PATH": ":".join(map(str, FOLDERS))}
 OWNER, DELEGATE = "rack1-07", "rack1-08"
 SENTENCE = f"delegate_to: {DELEGATE} would do on {DELEGATE} what is meant for {OWNER}"
 
