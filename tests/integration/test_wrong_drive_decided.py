@@ -143,6 +143,7 @@ def test_case_74_a_decision_given_on_the_command_line(bench, given):
         "starts": ["rack1-07"],
         "look_again": False,
         "power_cuts": {},
+        "fans_left_high": [],
         "plan_to_approve": {},
     }
     registered = given[0] == "_"
